@@ -1,0 +1,66 @@
+// The communicator port: every collective and message of a rank is one submit on its group.
+//
+// Calls of one submit form one group (NCCL's grouped sends): none may wait for another. Calls of a
+// group match by order; their signature (kind, dtype, counts, op, root, label) must agree.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "core/comm/group.h"
+#include "core/tensor/device.h"
+
+namespace lockstep {
+
+enum class CollectiveKind {
+  kAllReduce,      // output = op over ranks of input
+  kReduceScatter,  // output = this rank's part of the op over ranks of input
+  kAllGather,      // output = inputs in rank order
+  kAllToAll,       // part j of input goes to rank j; output = parts received, in rank order
+  kBroadcast,      // output = input of rank `peer`
+  kSend,           // input to rank `peer`
+  kRecv,           // output from rank `peer`
+  kBarrier,
+};
+
+enum class ReduceOp { kSum, kMax };
+
+std::string_view name_of(CollectiveKind kind);  // all_reduce, reduce_scatter ...
+std::string_view name_of(ReduceOp op);
+
+struct CollectiveCall {
+  std::string_view label;  // "area.entry[.parameter]", outlives the trial
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  Buffer input;  // may be the output: in place
+  Buffer output;
+  ReduceOp op = ReduceOp::kSum;
+  GroupRank peer;        // root of a broadcast, other end of a message
+  std::int64_t tag = 0;  // of a message: must be equal at both ends
+  // Elements per rank, empty for equal parts: of the input (all_to_all, reduce_scatter) and of the
+  // output (all_to_all, all_gather). They must outlive the call's ticket.
+  std::span<const std::int64_t> input_splits;
+  std::span<const std::int64_t> output_splits;
+  Stream stream;  // the stream whose earlier work the call follows
+};
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual const Group& group() const = 0;
+  // Starts the calls. Buffers stay in use until the ticket has been waited for; only then are the
+  // outputs defined.
+  virtual Ticket submit(std::span<const CollectiveCall> calls) = 0;
+};
+
+// What a backend provides: a communicator of one rank for one group. Called on every member, for
+// the same groups in the same order.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual std::unique_ptr<Communicator> connect(Rank rank, const Group& group) = 0;
+};
+
+}  // namespace lockstep

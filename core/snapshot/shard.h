@@ -1,0 +1,35 @@
+// One rank's part of a logical tensor: which of its global indices it holds, and the values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+// Local indices [local, local + count) of the cut dim are global ones [global, global + count).
+struct ShardRun {
+  std::int64_t local = 0;
+  std::int64_t global = 0;
+  std::int64_t count = 0;
+  bool operator==(const ShardRun&) const = default;
+};
+
+// How a tensor is cut: along one dim, in runs, so that gate/up halves, interleaved q/k/v and padded
+// vocabulary rows (local indices in no run) are all the same thing. A whole tensor has dim 0 in one
+// run.
+struct ShardSlice {
+  int dim = 0;
+  std::vector<ShardRun> runs;
+  bool operator==(const ShardSlice&) const = default;
+};
+
+struct Shard {
+  std::string name;
+  std::vector<std::int64_t> full_shape;
+  std::vector<std::int64_t> local_shape;
+  ShardSlice slice;
+  std::vector<double> values;  // local, row-major
+};
+
+}  // namespace lockstep

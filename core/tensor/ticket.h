@@ -1,0 +1,31 @@
+// A point in the work of a stream or communicator, to be waited for.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace lockstep {
+
+// Number of an ordered queue of work on one rank's device; 0 computes.
+struct Stream {
+  int value = 0;
+  bool operator==(const Stream&) const = default;
+};
+
+// What gives out tickets: a communicator, or a device with streams of its own.
+class Completion {
+ public:
+  virtual ~Completion() = default;
+
+  // Makes `stream` wait for the point `sequence`. On a CPU the caller itself waits. `label` names
+  // the wait in reports and must outlive it.
+  virtual void wait(std::uint64_t sequence, Stream stream, std::string_view label) = 0;
+};
+
+// A default-constructed ticket is complete.
+struct Ticket {
+  Completion* source = nullptr;
+  std::uint64_t sequence = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,30 @@
+// The outcome of a case: what one line of results.jsonl holds.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/config/case.h"
+#include "simulator/checks/check_result.h"
+
+namespace lockstep::matrix {
+
+enum class Verdict { kPass, kFail, kError, kTimeout, kInvalid, kSkipped };
+std::string_view name_of(Verdict verdict);
+
+struct CaseResult {
+  std::string name;  // the varied axes in the spec's order
+  Case c;
+  Verdict verdict = Verdict::kSkipped;
+  double seconds = 0.0;
+  std::string digest;
+  std::string reason;  // of anything but a pass
+  std::vector<sim::CheckResult> checks;
+};
+
+// One line of JSON (architecture, section 7) and back.
+std::string result_to_json(const CaseResult& result);
+CaseResult result_from_json(std::string_view line);
+
+}  // namespace lockstep::matrix

@@ -1,0 +1,34 @@
+// Runs one case start to verdict in this process: rules, trial, reference, checks.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/config/case.h"
+#include "matrix/sweep/case_result.h"
+#include "simulator/runtime/cluster.h"
+
+namespace lockstep::matrix {
+
+struct RunOptions {
+  sim::RankHost host = sim::RankHost::kFibers;
+  std::vector<std::string> checks;  // names; empty: all that are built
+};
+
+// Keeps the last references, so that cases with equal reference_key() pay for one.
+class CaseRunner {
+ public:
+  explicit CaseRunner(RunOptions options);
+  ~CaseRunner();
+
+  // Never throws for what the case does: an illegal layout is kInvalid, a rank's error kError.
+  CaseResult run(const std::string& name, const Case& c);
+
+ private:
+  struct Cache;
+  RunOptions options_;
+  std::unique_ptr<Cache> cache_;
+};
+
+}  // namespace lockstep::matrix

@@ -1,0 +1,27 @@
+// The table of checks: each holds a finished trial against what must be true.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulator/checks/check_result.h"
+#include "simulator/checks/oracle.h"
+#include "simulator/runtime/trial.h"
+
+namespace lockstep::sim {
+
+struct Check {
+  std::string name;
+  std::string summary;  // "holds when ..."
+  bool built;
+  std::function<CheckResult(const TrialResult&, const Oracle&)> run;  // none where not built
+};
+
+// In the order in which results show them (architecture, section 6).
+std::span<const Check> checks();
+const Check* find_check(std::string_view name);
+
+}  // namespace lockstep::sim

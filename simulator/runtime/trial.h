@@ -1,0 +1,28 @@
+// One execution of one case on simulated ranks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/config/case.h"
+#include "core/train/rank_result.h"
+#include "simulator/runtime/cluster.h"
+
+namespace lockstep::sim {
+
+struct TrialResult {
+  Case c;
+  std::vector<RankResult> ranks;  // by rank; a rank that did not finish has fewer steps
+  ClusterReport cluster;
+  std::string digest;      // of every rank's gradients and parameters after each step
+  std::string plans_text;  // the plans as executed, defects edited in
+};
+
+struct TrialOptions {
+  RankHost host = RankHost::kFibers;
+};
+
+// Plans the case, edits its defects into the plans, and runs it. The case must be legal (rules.h).
+TrialResult run_trial(const Case& c, const TrialOptions& options);
+
+}  // namespace lockstep::sim
