@@ -13,9 +13,9 @@ struct Stream {
 };
 
 // What gives out tickets: a communicator, or a device with streams of its own.
-class Completion {
+class TicketSource {
  public:
-  virtual ~Completion() = default;
+  virtual ~TicketSource() = default;
 
   // Makes `stream` wait for the point `sequence`. On a CPU the caller itself waits. `label` names
   // the wait in reports and must outlive it.
@@ -24,7 +24,7 @@ class Completion {
 
 // A default-constructed ticket is complete.
 struct Ticket {
-  Completion* source = nullptr;
+  TicketSource* source = nullptr;
   std::uint64_t sequence = 0;
 };
 
