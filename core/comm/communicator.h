@@ -31,18 +31,18 @@ std::string_view name_of(CollectiveKind kind);  // all_reduce, reduce_scatter ..
 std::string_view name_of(ReduceOp op);
 
 struct CollectiveCall {
-  std::string_view label;  // "area.entry[.parameter]", outlives the trial
+  std::string_view label = {};  // "area.entry[.parameter]", outlives the trial
   CollectiveKind kind = CollectiveKind::kAllReduce;
-  Buffer input;  // may be the output: in place
-  Buffer output;
+  Buffer input = {};  // may be the output: in place
+  Buffer output = {};
   ReduceOp op = ReduceOp::kSum;
-  GroupRank peer;        // root of a broadcast, other end of a message
+  GroupRank peer = {};   // root of a broadcast, other end of a message
   std::int64_t tag = 0;  // of a message: must be equal at both ends
   // Elements per rank, empty for equal parts: of the input (all_to_all, reduce_scatter) and of the
   // output (all_to_all, all_gather). They must outlive the call's ticket.
-  std::span<const std::int64_t> input_splits;
-  std::span<const std::int64_t> output_splits;
-  Stream stream;  // the stream whose earlier work the call follows
+  std::span<const std::int64_t> input_splits = {};
+  std::span<const std::int64_t> output_splits = {};
+  Stream stream = {};  // the stream whose earlier work the call follows
 };
 
 class Communicator {

@@ -28,10 +28,19 @@ class Mesh {
   std::string describe(Rank rank) const;
 
  private:
+  struct AxisCoordinates {
+    std::string axis;
+    int size = 1;
+    std::vector<int> by_rank;
+  };
+
+  void index_ranks();
+  void add_coordinates(const std::string& axis, int size, int stride);
+
   int world_ = 1;
   std::vector<std::vector<Group>> groups_;       // by GroupKind
   std::vector<std::vector<int>> group_of_rank_;  // by GroupKind, then rank; -1 for none
-  std::vector<std::pair<std::string, std::vector<int>>> coordinates_;  // axis, then by rank
+  std::vector<AxisCoordinates> coordinates_;     // dense axes, then etp ep edp
 };
 
 }  // namespace lockstep

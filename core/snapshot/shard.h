@@ -20,16 +20,16 @@ struct ShardRun {
 // run.
 struct ShardSlice {
   int dim = 0;
-  std::vector<ShardRun> runs;
+  std::vector<ShardRun> runs = {};
   bool operator==(const ShardSlice&) const = default;
 };
 
 struct Shard {
-  std::string name;
-  std::vector<std::int64_t> full_shape;
-  std::vector<std::int64_t> local_shape;
-  ShardSlice slice;
-  std::vector<double> values;  // local, row-major
+  std::string name = {};
+  std::vector<std::int64_t> full_shape = {};
+  std::vector<std::int64_t> local_shape = {};
+  ShardSlice slice = {};
+  std::vector<double> values = {};  // local, row-major
 };
 
 }  // namespace lockstep

@@ -46,14 +46,14 @@ struct LaunchTarget {
 };
 
 struct Launch {
-  std::string_view label;  // "area.entry[.parameter]", outlives the trial
+  std::string_view label = {};  // "area.entry[.parameter]", outlives the trial
   LaunchKind kind = LaunchKind::kKernel;
-  std::span<const Buffer> reads;
-  std::span<const Buffer> writes;
-  Cost cost;
-  Stream stream;
-  Ticket ticket;  // of a kWait
-  std::function<void(const LaunchTarget&)> body;
+  std::span<const Buffer> reads = {};
+  std::span<const Buffer> writes = {};
+  Cost cost = {};
+  Stream stream = {};
+  Ticket ticket = {};  // of a kWait
+  std::function<void(const LaunchTarget&)> body = {};
 };
 
 class Device {
