@@ -1,0 +1,125 @@
+// From a cut along one dim to flat stretches of memory.
+#include "core/snapshot/stretches.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+namespace lockstep {
+namespace {
+
+std::int64_t product(const std::vector<std::int64_t>& sizes) {
+  return std::accumulate(
+      sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<std::int64_t>());
+}
+
+bool within(std::int64_t first, std::int64_t count, std::int64_t size) {
+  return first >= 0 && count >= 1 && first <= size - count;
+}
+
+// Whether two of the ranges [first, first + count) share an index.
+bool any_overlap(std::vector<std::pair<std::int64_t, std::int64_t>> ranges) {
+  std::sort(ranges.begin(), ranges.end());
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[i].first < ranges[i - 1].first + ranges[i - 1].second) return true;
+  }
+  return false;
+}
+
+std::string runs_problem(const Shard& shard, std::size_t dim) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> locals;
+  std::vector<std::pair<std::int64_t, std::int64_t>> globals;
+  for (const ShardRun& run : shard.slice.runs) {
+    if (!within(run.local, run.count, shard.local_shape[dim])) {
+      return "a run leaves the local shape";
+    }
+    if (!within(run.global, run.count, shard.full_shape[dim])) {
+      return "a run leaves the full shape";
+    }
+    locals.emplace_back(run.local, run.count);
+    globals.emplace_back(run.global, run.count);
+  }
+  if (any_overlap(std::move(locals))) return "two runs share a local index";
+  if (any_overlap(std::move(globals))) return "two runs share a global index";
+  return "";
+}
+
+// Neighbours in the full tensor become one, wherever they lie locally.
+std::vector<Stretch> merged_by_full(const std::vector<Stretch>& stretches) {
+  std::vector<Stretch> merged;
+  for (const Stretch& stretch : stretches) {
+    if (!merged.empty() && merged.back().full + merged.back().count == stretch.full) {
+      merged.back().count += stretch.count;
+    } else {
+      merged.push_back(stretch);
+    }
+  }
+  return merged;
+}
+
+}  // namespace
+
+std::string shard_problem(const Shard& shard) {
+  const std::size_t num_dims = shard.full_shape.size();
+  if (num_dims == 0 || shard.local_shape.size() != num_dims) {
+    return "the local shape has another number of dims than the full shape";
+  }
+  if (shard.slice.dim < 0 || static_cast<std::size_t>(shard.slice.dim) >= num_dims) {
+    return "the cut dim does not exist";
+  }
+  const auto dim = static_cast<std::size_t>(shard.slice.dim);
+  for (std::size_t i = 0; i < num_dims; ++i) {
+    if (i != dim && shard.local_shape[i] != shard.full_shape[i]) {
+      return "a dim that is not cut differs from the full shape";
+    }
+  }
+  if (product(shard.local_shape) != static_cast<std::int64_t>(shard.values.size())) {
+    return "the number of values is not that of the local shape";
+  }
+  return runs_problem(shard, dim);
+}
+
+std::vector<Stretch> stretches_of(const Shard& shard) {
+  const auto dim = static_cast<std::size_t>(shard.slice.dim);
+  std::int64_t outer = 1;
+  std::int64_t inner = 1;
+  for (std::size_t i = 0; i < dim; ++i) outer *= shard.full_shape[i];
+  for (std::size_t i = dim + 1; i < shard.full_shape.size(); ++i) inner *= shard.full_shape[i];
+  std::vector<ShardRun> runs = shard.slice.runs;
+  std::sort(runs.begin(), runs.end(), [](const ShardRun& a, const ShardRun& b) {
+    return a.global < b.global;
+  });
+  std::vector<Stretch> stretches;
+  stretches.reserve(static_cast<std::size_t>(outer) * runs.size());
+  for (std::int64_t o = 0; o < outer; ++o) {
+    for (const ShardRun& run : runs) {
+      const Stretch next{.local = (o * shard.local_shape[dim] + run.local) * inner,
+                         .full = (o * shard.full_shape[dim] + run.global) * inner,
+                         .count = run.count * inner};
+      if (!stretches.empty() && stretches.back().local + stretches.back().count == next.local &&
+          stretches.back().full + stretches.back().count == next.full) {
+        stretches.back().count += next.count;
+      } else {
+        stretches.push_back(next);
+      }
+    }
+  }
+  return stretches;
+}
+
+std::int64_t num_full_elements(const Shard& shard) { return product(shard.full_shape); }
+
+bool holds_same_elements(const Shard& a, const Shard& b) {
+  if (a.full_shape != b.full_shape) return false;
+  if (a.slice == b.slice) return true;
+  const std::vector<Stretch> held_a = merged_by_full(stretches_of(a));
+  const std::vector<Stretch> held_b = merged_by_full(stretches_of(b));
+  return std::equal(
+      held_a.begin(),
+      held_a.end(),
+      held_b.begin(),
+      held_b.end(),
+      [](const Stretch& x, const Stretch& y) { return x.full == y.full && x.count == y.count; });
+}
+
+}  // namespace lockstep

@@ -1,0 +1,31 @@
+// What a shard holds, as stretches that are contiguous in the shard and in the full tensor alike.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/snapshot/shard.h"
+
+namespace lockstep {
+
+// Local flat elements [local, local + count) are full flat elements [full, full + count).
+struct Stretch {
+  std::int64_t local = 0;
+  std::int64_t full = 0;
+  std::int64_t count = 0;
+};
+
+// Empty where shapes, slice and values of the shard fit together, else what is wrong with them.
+std::string shard_problem(const Shard& shard);
+
+// The shard must be without problem. Ascending in the full tensor; neighbours are merged.
+std::vector<Stretch> stretches_of(const Shard& shard);
+
+// Elements of the full tensor.
+std::int64_t num_full_elements(const Shard& shard);
+
+// Whether both hold exactly the same elements of the full tensor, wherever they lie locally.
+bool holds_same_elements(const Shard& a, const Shard& b);
+
+}  // namespace lockstep

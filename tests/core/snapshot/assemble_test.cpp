@@ -1,0 +1,143 @@
+// Shards cut by hand are put together again; holes and misfits are told.
+#include "core/snapshot/assemble.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/snapshot/stretches.h"
+
+namespace lockstep::test {
+namespace {
+
+Shard whole(std::vector<double> values) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  return Shard{.name = "t",
+               .full_shape = {count},
+               .local_shape = {count},
+               .slice = {.dim = 0, .runs = {{.local = 0, .global = 0, .count = count}}},
+               .values = std::move(values)};
+}
+
+// Columns [first, first + 2) of a [2, 4] tensor.
+Shard columns(std::int64_t first, std::vector<double> values) {
+  return Shard{.name = "t",
+               .full_shape = {2, 4},
+               .local_shape = {2, 2},
+               .slice = {.dim = 1, .runs = {{.local = 0, .global = first, .count = 2}}},
+               .values = std::move(values)};
+}
+
+std::vector<RankShard> held(const std::vector<Shard>& shards) {
+  std::vector<RankShard> result;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    result.push_back({.rank = Rank{static_cast<int>(i)}, .shard = &shards[i]});
+  }
+  return result;
+}
+
+TEST(Assemble, PutsColumnsBackInPlace) {
+  const std::vector<Shard> shards = {columns(2, {3, 4, 7, 8}), columns(0, {1, 2, 5, 6})};
+  const Assembly assembly = assemble(held(shards));
+  EXPECT_EQ(assembly.problem, "");
+  EXPECT_EQ(assembly.values, (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(assembly.supplier, (std::vector<std::int32_t>{1, 1, 0, 0, 1, 1, 0, 0}));
+}
+
+TEST(Assemble, LeavesPaddedRowsOut) {
+  const Shard first{.name = "t",
+                    .full_shape = {3},
+                    .local_shape = {2},
+                    .slice = {.dim = 0, .runs = {{.local = 0, .global = 0, .count = 2}}},
+                    .values = {1, 2}};
+  const Shard second{.name = "t",
+                     .full_shape = {3},
+                     .local_shape = {2},
+                     .slice = {.dim = 0, .runs = {{.local = 0, .global = 2, .count = 1}}},
+                     .values = {3, 99}};
+  const Shard nothing{.name = "t",
+                      .full_shape = {3},
+                      .local_shape = {2},
+                      .slice = {.dim = 0, .runs = {}},
+                      .values = {99, 99}};
+  const std::vector<Shard> shards = {first, second, nothing};
+  const Assembly assembly = assemble(held(shards));
+  EXPECT_EQ(assembly.problem, "");
+  EXPECT_EQ(assembly.values, (std::vector<double>{1, 2, 3}));
+}
+
+TEST(Assemble, PutsHalvesOfSeveralRunsBackInPlace) {
+  // Gate and up halves of [4]: rank r holds elements r and 2 + r.
+  std::vector<Shard> shards;
+  for (std::int64_t r = 0; r < 2; ++r) {
+    const auto value = static_cast<double>(r);
+    shards.push_back({.name = "t",
+                      .full_shape = {4},
+                      .local_shape = {2},
+                      .slice = {.dim = 0,
+                                .runs = {{.local = 0, .global = r, .count = 1},
+                                         {.local = 1, .global = 2 + r, .count = 1}}},
+                      .values = {value, 2 + value}});
+  }
+  EXPECT_EQ(assemble(held(shards)).values, (std::vector<double>{0, 1, 2, 3}));
+}
+
+TEST(Assemble, TakesTheFirstHolderOfAReplica) {
+  const std::vector<Shard> shards = {whole({1, 2}), whole({3, 4})};
+  const Assembly assembly = assemble(held(shards));
+  EXPECT_EQ(assembly.values, (std::vector<double>{1, 2}));
+  EXPECT_EQ(assembly.supplier, (std::vector<std::int32_t>{0, 0}));
+}
+
+TEST(Assemble, TellsOfAHole) {
+  const std::vector<Shard> shards = {columns(0, {1, 2, 5, 6})};
+  EXPECT_EQ(assemble(held(shards)).problem, "no rank holds 4 of its elements, the first is 2");
+}
+
+TEST(Assemble, TellsThatNobodyHoldsIt) { EXPECT_EQ(assemble({}).problem, "no rank holds it"); }
+
+TEST(Assemble, TellsOfFullShapesThatDisagree) {
+  const std::vector<Shard> shards = {whole({1, 2}), whole({1, 2, 3})};
+  EXPECT_EQ(assemble(held(shards)).problem, "rank 1 has another full shape than rank 0");
+}
+
+TEST(Assemble, TellsOfAShardWithTooFewValues) {
+  std::vector<Shard> shards = {whole({1, 2}), whole({1, 2})};
+  shards[1].values.pop_back();
+  EXPECT_EQ(assemble(held(shards)).problem,
+            "rank 1: the number of values is not that of the local shape");
+}
+
+TEST(ShardProblem, NamesEachMisfit) {
+  Shard shard = columns(3, {1, 2, 3, 4});
+  EXPECT_EQ(shard_problem(shard), "a run leaves the full shape");
+  shard = columns(0, {1, 2, 3, 4});
+  shard.slice.runs[0].local = 1;
+  EXPECT_EQ(shard_problem(shard), "a run leaves the local shape");
+  shard = columns(0, {1, 2, 3, 4});
+  shard.slice.dim = 2;
+  EXPECT_EQ(shard_problem(shard), "the cut dim does not exist");
+  shard.slice.dim = 0;
+  EXPECT_EQ(shard_problem(shard), "a dim that is not cut differs from the full shape");
+  shard = whole({1, 2});
+  shard.slice.runs = {{.local = 0, .global = 0, .count = 1}, {.local = 1, .global = 0, .count = 1}};
+  EXPECT_EQ(shard_problem(shard), "two runs share a global index");
+  shard.slice.runs = {{.local = 0, .global = 0, .count = 1}, {.local = 0, .global = 1, .count = 1}};
+  EXPECT_EQ(shard_problem(shard), "two runs share a local index");
+  shard.local_shape = {2, 1};
+  EXPECT_EQ(shard_problem(shard), "the local shape has another number of dims than the full shape");
+}
+
+TEST(HoldsSameElements, LooksAtElementsNotAtHowTheyAreWritten) {
+  const Shard one_run = whole({1, 2});
+  Shard two_runs = whole({2, 1});
+  two_runs.slice.runs = {{.local = 1, .global = 0, .count = 1},
+                         {.local = 0, .global = 1, .count = 1}};
+  EXPECT_TRUE(holds_same_elements(one_run, two_runs));
+  EXPECT_FALSE(holds_same_elements(columns(0, {1, 2, 3, 4}), columns(2, {1, 2, 3, 4})));
+  EXPECT_FALSE(holds_same_elements(whole({1}), whole({1, 2})));
+}
+
+}  // namespace
+}  // namespace lockstep::test
