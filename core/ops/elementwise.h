@@ -1,0 +1,45 @@
+// Elementwise ops, sums and copies.
+#pragma once
+
+#include "core/ops/context.h"
+
+namespace lockstep {
+
+Tensor silu(const OpContext& ops, const Tensor& x);
+Tensor silu_backward(const OpContext& ops, const Tensor& x, const Tensor& dy);
+
+Tensor add(const OpContext& ops, const Tensor& a, const Tensor& b);
+Tensor copy(const OpContext& ops, const Tensor& x);
+
+void fill(const OpContext& ops, const Tensor& out, double value, std::string_view label);
+// out += x
+void accumulate(const OpContext& ops, const Tensor& x, const Tensor& out, std::string_view label);
+// x *= factor
+void scale_in_place(const OpContext& ops, const Tensor& x, double factor, std::string_view label);
+// factor * x as a new tensor
+Tensor scaled(const OpContext& ops, const Tensor& x, double factor);
+// factor * x with a factor [1] on the device
+Tensor scaled_by(const OpContext& ops, const Tensor& x, const Tensor& factor);
+
+// [1]: sum of weight * x in order.
+Tensor weighted_sum(const OpContext& ops, const Tensor& x, const Tensor& weight);
+
+// Columns [first, first + count) of the last dim, as a new tensor.
+Tensor columns(const OpContext& ops, const Tensor& x, std::int64_t first, std::int64_t count);
+// Parts [num_parts, rows, width] side by side: [rows, num_parts * width] with `shape`.
+Tensor columns_joined(const OpContext& ops,
+                      const Tensor& parts,
+                      std::int64_t num_parts,
+                      const Shape& shape);
+// The inverse: x [..., num_parts * width] as [num_parts, rows, width].
+Tensor columns_parted(const OpContext& ops, const Tensor& x, std::int64_t num_parts);
+
+// p -= lr g, in place.
+struct SgdUpdate {
+  Tensor parameter;
+  Tensor gradient;
+  double lr = 0.0;
+};
+void sgd_update(const OpContext& ops, const SgdUpdate& update, std::string_view label);
+
+}  // namespace lockstep

@@ -1,0 +1,78 @@
+// Linear map: three products.
+#include "core/ops/linear.h"
+
+#include "core/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+std::int64_t rows_of(const Tensor& tensor) {
+  return tensor.shape.last() == 0 ? 0 : tensor.num_elements() / tensor.shape.last();
+}
+
+void multiply(const OpContext& ops, std::string_view label, const MatmulArgs& args) {
+  const Buffer reads[] = {args.a, args.b};
+  const Buffer writes[] = {args.c};
+  const Cost cost{.flops = 2 * args.m * args.n * args.k,
+                  .bytes = args.a.num_bytes() + args.b.num_bytes() + args.c.num_bytes()};
+  launch_kernel(ops, label, reads, writes, cost, ops.kernels.matmul, args);
+}
+
+}  // namespace
+
+Shape linear_shape(const Shape& x, const Shape& weight) {
+  LOCKSTEP_CHECK(weight.num_dims() == 2 && x.last() == weight[1],
+                 "linear: x " + to_text(x) + " does not fit W " + to_text(weight));
+  Shape shape = x;
+  shape.set(x.num_dims() - 1, weight[0]);
+  return shape;
+}
+
+Tensor linear(const OpContext& ops, const Tensor& x, const Tensor& weight) {
+  const Tensor y = new_tensor(ops, linear_shape(x.shape, weight.shape), "linear.y");
+  multiply(ops,
+           "op.linear",
+           {.a = x.buffer(),
+            .b = weight.buffer(),
+            .c = y.buffer(),
+            .m = rows_of(x),
+            .n = weight.shape[0],
+            .k = weight.shape[1],
+            .transpose_b = true});
+  return y;
+}
+
+Tensor linear_backward_input(const OpContext& ops, const Tensor& dy, const Tensor& weight) {
+  LOCKSTEP_CHECK(dy.shape.last() == weight.shape[0],
+                 "linear: dy " + to_text(dy.shape) + " does not fit W " + to_text(weight.shape));
+  Shape shape = dy.shape;
+  shape.set(shape.num_dims() - 1, weight.shape[1]);
+  const Tensor dx = new_tensor(ops, shape, "linear.dx");
+  multiply(ops,
+           "op.linear_backward_input",
+           {.a = dy.buffer(),
+            .b = weight.buffer(),
+            .c = dx.buffer(),
+            .m = rows_of(dy),
+            .n = weight.shape[1],
+            .k = weight.shape[0]});
+  return dx;
+}
+
+Tensor linear_backward_weight(const OpContext& ops, const Tensor& dy, const Tensor& x) {
+  LOCKSTEP_CHECK(rows_of(dy) == rows_of(x),
+                 "linear: dy " + to_text(dy.shape) + " does not fit x " + to_text(x.shape));
+  const Tensor dw = new_tensor(ops, {dy.shape.last(), x.shape.last()}, "linear.dw");
+  multiply(ops,
+           "op.linear_backward_weight",
+           {.a = dy.buffer(),
+            .b = x.buffer(),
+            .c = dw.buffer(),
+            .m = dy.shape.last(),
+            .n = x.shape.last(),
+            .k = rows_of(x),
+            .transpose_a = true});
+  return dw;
+}
+
+}  // namespace lockstep

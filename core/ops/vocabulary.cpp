@@ -1,0 +1,119 @@
+// Vocabulary ops: launches and shapes.
+#include "core/ops/vocabulary.h"
+
+#include "core/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+LogitsArgs arguments(const ShardLogits& logits) {
+  LOCKSTEP_CHECK(logits.shard.num_real >= 0 && logits.shard.num_real <= logits.logits.shape.last(),
+                 "more real columns than the shard " + to_text(logits.logits.shape) + " has");
+  return {.logits_TV = logits.logits.buffer(),
+          .labels_T = logits.labels.buffer(),
+          .first_row = logits.shard.first_row,
+          .num_real = logits.shard.num_real};
+}
+
+}  // namespace
+
+Tensor embedding(const OpContext& ops,
+                 const Tensor& ids,
+                 const Tensor& weight,
+                 const VocabularyShard& shard) {
+  const Tensor out = new_tensor(ops, {ids.num_elements(), weight.shape.last()}, "embedding.out");
+  const EmbeddingArgs args{.ids_T = ids.buffer(),
+                           .weight_VH = weight.buffer(),
+                           .out_TH = out.buffer(),
+                           .first_row = shard.first_row};
+  const Buffer reads[] = {args.ids_T, args.weight_VH};
+  const Cost cost{.flops = 0, .bytes = 2 * args.out_TH.num_bytes()};
+  launch_kernel(ops, "op.embedding", reads, {&args.out_TH, 1}, cost, ops.kernels.embedding, args);
+  return out;
+}
+
+Tensor embedding_backward(const OpContext& ops,
+                          const Tensor& ids,
+                          const Tensor& dout,
+                          const Shape& weight_shape,
+                          const VocabularyShard& shard) {
+  const Tensor dweight = new_tensor(ops, weight_shape, "embedding.dweight");
+  const EmbeddingBackwardArgs args{.ids_T = ids.buffer(),
+                                   .dout_TH = dout.buffer(),
+                                   .dweight_VH = dweight.buffer(),
+                                   .first_row = shard.first_row};
+  const Buffer reads[] = {args.ids_T, args.dout_TH};
+  const Cost cost{.flops = dout.num_elements(),
+                  .bytes = args.dout_TH.num_bytes() + args.dweight_VH.num_bytes()};
+  launch_kernel(ops,
+                "op.embedding_backward",
+                reads,
+                {&args.dweight_VH, 1},
+                cost,
+                ops.kernels.embedding_backward,
+                args);
+  return dweight;
+}
+
+Tensor logits_max(const OpContext& ops, const ShardLogits& logits) {
+  const Tensor max_T = new_tensor(ops, {logits.labels.num_elements()}, "logits.max");
+  const LogitsMaxArgs args{.logits = arguments(logits), .max_T = max_T.buffer()};
+  const Cost cost{.flops = logits.logits.num_elements(),
+                  .bytes = args.logits.logits_TV.num_bytes()};
+  launch_kernel(ops,
+                "op.logits_max",
+                {&args.logits.logits_TV, 1},
+                {&args.max_T, 1},
+                cost,
+                ops.kernels.logits_max,
+                args);
+  return max_T;
+}
+
+Tensor logits_stats(const OpContext& ops, const ShardLogits& logits, const Tensor& max_T) {
+  const Tensor stats = new_tensor(ops, {2, max_T.num_elements()}, "logits.stats");
+  const LogitsStatsArgs args{
+      .logits = arguments(logits), .max_T = max_T.buffer(), .stats_2T = stats.buffer()};
+  const Buffer reads[] = {args.logits.logits_TV, args.logits.labels_T, args.max_T};
+  const Cost cost{.flops = 3 * logits.logits.num_elements(),
+                  .bytes = args.logits.logits_TV.num_bytes()};
+  launch_kernel(
+      ops, "op.logits_stats", reads, {&args.stats_2T, 1}, cost, ops.kernels.logits_stats, args);
+  return stats;
+}
+
+Tensor token_loss(const OpContext& ops, const Tensor& stats_2T) {
+  const Tensor loss = new_tensor(ops, {stats_2T.shape.last()}, "loss.tokens");
+  const TokenLossArgs args{.stats_2T = stats_2T.buffer(), .loss_T = loss.buffer()};
+  const Cost cost{.flops = 2 * loss.num_elements(), .bytes = 3 * args.loss_T.num_bytes()};
+  launch_kernel(ops,
+                "op.token_loss",
+                {&args.stats_2T, 1},
+                {&args.loss_T, 1},
+                cost,
+                ops.kernels.token_loss,
+                args);
+  return loss;
+}
+
+Tensor logits_backward(const OpContext& ops, const LogitsSaved& saved, const Tensor& dloss_T) {
+  const Tensor dlogits = new_tensor(ops, saved.logits.logits.shape, "logits.gradient");
+  const LogitsBackwardArgs args{.logits = arguments(saved.logits),
+                                .max_T = saved.max_T.buffer(),
+                                .stats_2T = saved.stats_2T.buffer(),
+                                .dloss_T = dloss_T.buffer(),
+                                .dlogits_TV = dlogits.buffer()};
+  const Buffer reads[] = {
+      args.logits.logits_TV, args.logits.labels_T, args.max_T, args.stats_2T, args.dloss_T};
+  const Cost cost{.flops = 4 * dlogits.num_elements(), .bytes = 2 * args.dlogits_TV.num_bytes()};
+  launch_kernel(ops,
+                "op.logits_backward",
+                reads,
+                {&args.dlogits_TV, 1},
+                cost,
+                ops.kernels.logits_backward,
+                args);
+  return dlogits;
+}
+
+}  // namespace lockstep

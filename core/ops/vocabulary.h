@@ -1,0 +1,49 @@
+// Ops on one shard of the vocabulary: embedding rows, and the pieces of cross entropy.
+//
+// Shapes: ids and labels [T], weights [V_local, H], logits [T, V_local]. Columns from num_real on
+// are padding: they weigh nothing in the softmax and get no gradient.
+#pragma once
+
+#include "core/ops/context.h"
+
+namespace lockstep {
+
+// Global ids [first_row, first_row + num_real) are the shard's real rows.
+struct VocabularyShard {
+  std::int64_t first_row = 0;
+  std::int64_t num_real = 0;
+};
+
+// [T, H]; zero rows for ids of other shards.
+Tensor embedding(const OpContext& ops,
+                 const Tensor& ids,
+                 const Tensor& weight,
+                 const VocabularyShard& shard);
+// [V_local, H]
+Tensor embedding_backward(const OpContext& ops,
+                          const Tensor& ids,
+                          const Tensor& dout,
+                          const Shape& weight_shape,
+                          const VocabularyShard& shard);
+
+struct ShardLogits {
+  Tensor logits;
+  Tensor labels;
+  VocabularyShard shard;
+};
+
+// [T]: the largest real logit of this shard.
+Tensor logits_max(const OpContext& ops, const ShardLogits& logits);
+// [2, T]: label's logit - max (0 where another shard owns it), and sum of exp(z - max).
+Tensor logits_stats(const OpContext& ops, const ShardLogits& logits, const Tensor& max_T);
+// [T], from stats summed over the shards.
+Tensor token_loss(const OpContext& ops, const Tensor& stats_2T);
+// [T, V_local]
+struct LogitsSaved {
+  ShardLogits logits;
+  Tensor max_T;
+  Tensor stats_2T;
+};
+Tensor logits_backward(const OpContext& ops, const LogitsSaved& saved, const Tensor& dloss_T);
+
+}  // namespace lockstep
