@@ -1,0 +1,91 @@
+// Draws at most a few times a second on a terminal, every few seconds elsewhere.
+#include "matrix/sweep/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string_view>
+
+namespace lockstep::matrix {
+namespace {
+
+constexpr double kBarPeriod = 0.1;
+constexpr double kFirstLine = 2.0;
+constexpr double kLinePeriod = 5.0;
+constexpr std::size_t kBarWidth = 30;
+
+std::string bad_text(const ProgressState& state) {
+  return state.num_bad == 0 ? "" : fmt::format("{} failed", state.num_bad);
+}
+
+}  // namespace
+
+std::string progress_bar(const ProgressState& state) {
+  const std::size_t num_cases = state.num_cases == 0 ? 1 : state.num_cases;
+  const std::size_t filled = kBarWidth * state.num_done / num_cases;
+  std::string bar(filled, '=');
+  if (filled < kBarWidth) bar += '>';
+  bar.resize(kBarWidth, ' ');
+  std::string text = fmt::format("[{}] {}/{} {:3}%  {:.0f} cases/s",
+                                 bar,
+                                 state.num_done,
+                                 state.num_cases,
+                                 100 * state.num_done / num_cases,
+                                 state.cases_per_second);
+  if (state.cases_per_second > 0.0 && state.num_done < state.num_cases) {
+    const double left =
+        static_cast<double>(state.num_cases - state.num_done) / state.cases_per_second;
+    text += fmt::format("  {:.0f} s left", left);
+  }
+  const std::string bad = bad_text(state);
+  return bad.empty() ? text : text + "  " + bad;
+}
+
+std::string progress_line(const ProgressState& state) {
+  std::string text = fmt::format(
+      "{} of {} cases, {:.0f} cases/s", state.num_done, state.num_cases, state.cases_per_second);
+  const std::string bad = bad_text(state);
+  return bad.empty() ? text : text + ", " + bad;
+}
+
+Progress::Style Progress::style_for(std::FILE* stream) {
+  const char* terminal = std::getenv("TERM");
+  const bool can_move = terminal != nullptr && std::string_view(terminal) != "dumb";
+  return ::isatty(::fileno(stream)) != 0 && can_move ? Style::kBar : Style::kLines;
+}
+
+void Progress::update(const ProgressState& state) {
+  switch (style_) {
+    case Style::kBar:
+      if (state.seconds < next_seconds_) return;
+      next_seconds_ = state.seconds + kBarPeriod;
+      fmt::print(stream_, "\r\x1b[K{}", progress_bar(state));
+      break;
+    case Style::kLines:
+      // A sweep of a second or two needs no lines between.
+      if (state.seconds < (next_seconds_ == 0.0 ? kFirstLine : next_seconds_)) return;
+      next_seconds_ = state.seconds + kLinePeriod;
+      fmt::print(stream_, "{}\n", progress_line(state));
+      break;
+    case Style::kSilent:
+      return;
+  }
+  std::fflush(stream_);
+}
+
+void Progress::finish(const ProgressState& state) {
+  switch (style_) {
+    case Style::kBar:
+      fmt::print(stream_, "\r\x1b[K");
+      break;
+    case Style::kLines:
+      fmt::print(stream_, "{}\n", progress_line(state));
+      break;
+    case Style::kSilent:
+      return;
+  }
+  std::fflush(stream_);
+}
+
+}  // namespace lockstep::matrix

@@ -1,0 +1,268 @@
+// Lays out a sweep's outcome in four parts: counts, checks, reasons of invalid ones, failures.
+#include "matrix/sweep/report_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace lockstep::matrix {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+constexpr std::size_t kMaxReasons = 16;
+constexpr std::size_t kMaxSignatures = 16;
+
+enum class Tone { kPlain, kGood, kBad, kQuiet, kStrong };
+
+class Paint {
+ public:
+  explicit Paint(bool color) : color_(color) {}
+
+  std::string operator()(Tone tone, const std::string& text) const {
+    return color_ && tone != Tone::kPlain ? code(tone) + text + "\x1b[0m" : text;
+  }
+
+ private:
+  static std::string code(Tone tone) {
+    switch (tone) {
+      case Tone::kPlain:
+        return "";
+      case Tone::kGood:
+        return "\x1b[32m";
+      case Tone::kBad:
+        return "\x1b[31m";
+      case Tone::kQuiet:
+        return "\x1b[2m";
+      case Tone::kStrong:
+        return "\x1b[1m";
+    }
+    return "";
+  }
+
+  bool color_;
+};
+
+std::string clipped(const std::string& text, std::size_t width) {
+  return text.size() <= width ? text : text.substr(0, width - 3) + "...";
+}
+
+std::string plural(std::int64_t count, const std::string& one, const std::string& many) {
+  return with_commas(count) + " " + (count == 1 ? one : many);
+}
+
+std::string error_text(const sim::Place& place) {
+  if (!std::isfinite(place.error)) return "not finite";
+  return place.error == 0.0 ? "0" : fmt::format("{:.2e}", place.error);
+}
+
+std::string bound_text(const sim::Place& place) {
+  return place.bound == 0.0 ? "bitwise" : fmt::format("{:g}", place.bound);
+}
+
+Tone tone_of(Verdict verdict, std::int64_t count) {
+  if (count == 0) return Tone::kQuiet;
+  switch (verdict) {
+    case Verdict::kPass:
+      return Tone::kGood;
+    case Verdict::kFail:
+    case Verdict::kError:
+    case Verdict::kTimeout:
+      return Tone::kBad;
+    case Verdict::kInvalid:
+    case Verdict::kSkipped:
+      return Tone::kPlain;
+  }
+  return Tone::kPlain;
+}
+
+std::string head(const SweepOutcome& outcome, const Paint& paint) {
+  const SweepSummary& summary = outcome.summary;
+  std::string text = paint(Tone::kStrong, summary.name) + ": " +
+                     plural(summary.total(), "case", "cases") +
+                     fmt::format(" in {:.1f} s", summary.seconds);
+  if (outcome.num_workers > 0) {
+    text +=
+        fmt::format(", {} cases/s on {}",
+                    with_commas(std::llround(summary.cases_per_second)),
+                    plural(static_cast<std::int64_t>(outcome.num_workers), "worker", "workers"));
+  }
+  if (outcome.num_kept > 0) {
+    text += fmt::format(", {} kept from before",
+                        with_commas(static_cast<std::int64_t>(outcome.num_kept)));
+  }
+  return text + (outcome.interrupted ? paint(Tone::kBad, ", interrupted") : "") + "\n\n";
+}
+
+std::string counts_table(const SweepSummary& summary, const Paint& paint) {
+  std::string names = " ";
+  std::string numbers = " ";
+  for (const Verdict verdict : kAllVerdicts) {
+    const std::string number = with_commas(summary.count(verdict));
+    const std::size_t width = std::max<std::size_t>(9, number.size() + 2);
+    names += fmt::format("{:>{}}", name_of(verdict), width);
+    numbers +=
+        paint(tone_of(verdict, summary.count(verdict)), fmt::format("{:>{}}", number, width));
+  }
+  return names + "\n" + numbers + "\n\n";
+}
+
+std::string check_row(const CheckTally& check, const Paint& paint) {
+  const std::string failed = fmt::format("{:>8}", with_commas(check.num_failed));
+  std::string row = fmt::format("  {:<12}{:>9}{}{:>9}{:>14}",
+                                check.check,
+                                with_commas(check.num_passed),
+                                paint(tone_of(Verdict::kFail, check.num_failed), failed),
+                                with_commas(check.num_not_applicable),
+                                with_commas(check.num_compared));
+  if (check.num_compared == 0) return row + "\n";
+  row += fmt::format("{:>13}{:>9}", error_text(check.worst), bound_text(check.worst));
+  // Where all is equal to the bit, no place is worse than another.
+  if (check.worst.error == 0.0) return row + "\n";
+  return row + "  " + check.worst.where + "\n" +
+         paint(Tone::kQuiet, fmt::format("{:>76}in {}", "", check.worst_case.name)) + "\n";
+}
+
+std::string checks_table(const Tally& tally, const Paint& paint) {
+  if (tally.checks().empty()) return "";
+  std::string text = paint(Tone::kQuiet,
+                           fmt::format("  {:<12}{:>9}{:>8}{:>9}{:>14}{:>13}{:>9}  {}",
+                                       "check",
+                                       "passed",
+                                       "failed",
+                                       "n/a",
+                                       "compared",
+                                       "worst error",
+                                       "bound",
+                                       "where")) +
+                     "\n";
+  for (const CheckTally& check : tally.checks()) text += check_row(check, paint);
+  return text + "\n";
+}
+
+std::string invalid_table(const Tally& tally, const Paint& paint) {
+  const auto reasons = tally.invalid_reasons();
+  if (reasons.empty()) return "";
+  std::string text = paint(Tone::kStrong, "invalid") + ", by reason:\n";
+  for (std::size_t i = 0; i < std::min(reasons.size(), kMaxReasons); ++i) {
+    text += fmt::format(
+        "  {:>7}  {}\n", with_commas(reasons[i].second), clipped(reasons[i].first, kWidth - 11));
+  }
+  if (reasons.size() > kMaxReasons) {
+    text += fmt::format("           and {} more reasons\n", reasons.size() - kMaxReasons);
+  }
+  return text + "\n";
+}
+
+std::string signature_line(const Signature& signature) {
+  if (signature.check.empty()) {
+    const std::string reason = signature.reason.empty() ? "no reason given" : signature.reason;
+    return fmt::format("{}: {}", name_of(signature.verdict), reason);
+  }
+  std::string line = signature.check;
+  if (!signature.where.empty()) line += " at " + signature.where;
+  if (!signature.hint.empty()) line += ", " + signature.hint;
+  if (!signature.reason.empty()) line += ": " + signature.reason;
+  return line;
+}
+
+std::string names_line(const SignatureTally& tally) {
+  std::string names;
+  for (const CaseReference& reference : tally.first_cases) {
+    names += (names.empty() ? "" : ", ") + reference.name;
+  }
+  const std::int64_t more = tally.num_cases - static_cast<std::int64_t>(tally.first_cases.size());
+  return more > 0 ? names + fmt::format(" and {} more", with_commas(more)) : names;
+}
+
+std::string ranks_text(const std::vector<Rank>& ranks) {
+  if (ranks.empty()) return "";
+  std::string text = ranks.size() == 1 ? ", rank" : ", ranks";
+  for (std::size_t i = 0; i < std::min<std::size_t>(ranks.size(), 8); ++i) {
+    text += fmt::format(" {}", ranks[i].value);
+  }
+  return ranks.size() > 8 ? text + " ..." : text;
+}
+
+std::string signature_block(const SignatureTally& tally, const Paint& paint) {
+  const std::string count = fmt::format("{:>7}", with_commas(tally.num_cases));
+  std::string text = fmt::format(
+      "  {}  {}\n", paint(Tone::kBad, count), clipped(signature_line(tally.signature), 4 * kWidth));
+  if (!tally.signature.where.empty()) {
+    text += fmt::format("           error {}, bound {}{}\n",
+                        error_text(tally.place),
+                        bound_text(tally.place),
+                        ranks_text(tally.place.ranks));
+  }
+  return text + paint(Tone::kQuiet, "           " + names_line(tally)) + "\n";
+}
+
+// A reason of several lines, such as a deadlock's report, keeps its lines.
+std::string indented(const std::string& text, std::size_t max_lines) {
+  std::string block;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < max_lines && begin < text.size(); ++i) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    block += "      " + text.substr(begin, end - begin) + "\n";
+    begin = end + 1;
+  }
+  return begin < text.size() ? block + "      ...\n" : block;
+}
+
+std::string case_block(const CaseResult& result, const Paint& paint) {
+  std::string text = fmt::format(
+      "  {:<7}  {}\n", paint(Tone::kBad, std::string(name_of(result.verdict))), result.name);
+  for (const sim::CheckResult& check : result.checks) {
+    if (check.verdict != sim::CheckVerdict::kFail) continue;
+    std::string line = "      " + check.check;
+    if (!check.worst.where.empty()) {
+      line += fmt::format(" at {}: error {}", check.worst.where, error_text(check.worst));
+      if (!check.worst.hint.empty()) line += ", " + check.worst.hint;
+    }
+    text += line + "\n";
+    if (!check.reason.empty()) text += indented(check.reason, 12);
+  }
+  return text + indented(result.reason, 12);
+}
+
+std::string failures(const SweepOutcome& outcome, const Paint& paint) {
+  const std::int64_t num_bad = outcome.tally.num_bad();
+  if (num_bad == 0) return "";
+  const auto signatures = outcome.tally.signatures();
+  std::string text = paint(Tone::kStrong, "failures") + ", by what they have in common:\n";
+  for (std::size_t i = 0; i < std::min(signatures.size(), kMaxSignatures); ++i) {
+    text += signature_block(signatures[i], paint);
+  }
+  if (signatures.size() > kMaxSignatures) {
+    text += fmt::format("           and {} more kinds\n", signatures.size() - kMaxSignatures);
+  }
+  const auto& failing = outcome.tally.failing();
+  const auto num_shown = static_cast<std::int64_t>(failing.size());
+  text +=
+      "\n" + paint(Tone::kStrong, "cases") +
+      (num_shown < num_bad ? fmt::format(", the first {} of {}:\n", num_shown, with_commas(num_bad))
+                           : ":\n");
+  for (const FailingCase& one : failing) text += case_block(one.result, paint);
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string with_commas(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  const std::size_t first = number < 0 ? 1 : 0;
+  for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+std::string report_text(const SweepOutcome& outcome, const ReportOptions& options) {
+  const Paint paint(options.color);
+  std::string text = head(outcome, paint) + counts_table(outcome.summary, paint) +
+                     checks_table(outcome.tally, paint) + invalid_table(outcome.tally, paint) +
+                     failures(outcome, paint);
+  text += "results  " + options.results_path + "\n";
+  if (!options.replay_command.empty()) text += "replay   " + options.replay_command + "\n";
+  return text;
+}
+
+}  // namespace lockstep::matrix

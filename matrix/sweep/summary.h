@@ -1,0 +1,35 @@
+// How many cases ended how, and how fast: what summary.json holds.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "matrix/sweep/case_result.h"
+
+namespace lockstep::matrix {
+
+inline constexpr std::array kAllVerdicts = {Verdict::kPass,
+                                            Verdict::kFail,
+                                            Verdict::kError,
+                                            Verdict::kTimeout,
+                                            Verdict::kInvalid,
+                                            Verdict::kSkipped};
+
+struct SweepSummary {
+  std::string name;
+  std::array<std::int64_t, kAllVerdicts.size()> counts{};  // by verdict
+  double seconds = 0.0;
+  double cases_per_second = 0.0;  // of the cases that ran
+
+  std::int64_t count(Verdict verdict) const { return counts[static_cast<std::size_t>(verdict)]; }
+  std::int64_t& count(Verdict verdict) { return counts[static_cast<std::size_t>(verdict)]; }
+  std::int64_t total() const;
+  // Failed, errored or timed out.
+  std::int64_t num_bad() const;
+};
+
+// One line of JSON (architecture, section 7).
+std::string summary_to_json(const SweepSummary& summary);
+
+}  // namespace lockstep::matrix
