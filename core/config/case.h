@@ -61,7 +61,7 @@ struct Layout {
   std::int64_t pp;
   std::int64_t vpp;
   std::int64_t ep;
-  std::int64_t etp;
+  std::int64_t etp;  // 0: as tp; read it through expert_tensor_parallel
   std::int64_t dp;
   Dispatcher dispatcher;
   std::int64_t zero;
@@ -106,7 +106,8 @@ struct Case {
 
 // Derived sizes. They assume that each factor is at least 1 and that products fit (see rules.h).
 std::int64_t world_size(const Layout& layout);
-std::int64_t expert_data_parallel(const Layout& layout);  // edp = world / (etp ep pp)
+std::int64_t expert_tensor_parallel(const Layout& layout);  // etp, where 0 stands for tp's size
+std::int64_t expert_data_parallel(const Layout& layout);    // edp = world / (etp ep pp)
 // Micro-batches of one data-parallel rank a step: global_batch / (dp micro_batch), rounded down.
 std::int64_t num_micro_batches(const Case& c);
 

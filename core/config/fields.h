@@ -44,9 +44,25 @@ const Field* find_field(std::string_view name);
 // The known name nearest to a mistyped one, empty where none is near.
 std::string nearest_name(std::string_view name, std::span<const std::string> known);
 
+// The value as the field holds it, after checking type, range and choice: an integer given for a
+// real becomes one. Throws UsageError: "tp: expected an integer from 1 to 4096, got 'two'".
+Value checked_value(const Field& field, const Value& value);
+
+// What the field takes, for messages: "an integer from 1 to 4096", "one of rms, layer".
+std::string expected_text(const Field& field);
+
+// UsageError for a value that is known but not built: "sp: true is not built yet".
+void check_value_built(const Field& field, const Value& value);
+
+// The same for the first field of a whole case whose value is not built.
+void check_built(const Case& c);
+
 // Sets one field after checking type, range, choice and that it is built. Integers are accepted for
-// reals. Throws UsageError: "tp: expected an integer from 1 to 4096, got 'two'".
+// reals. Throws UsageError. A derived field has no setter; num_micro_batches has its own, below.
 void set_field(Case& c, const Field& field, const Value& value);
+
+// global_batch = count * dp * micro_batch. UsageError where that is out of global_batch's range.
+void set_num_micro_batches(Case& c, std::int64_t count);
 
 // As YAML and JSON show it: true, 12, 0.001, uneven, [0.9, 0.999].
 std::string to_text(const Value& value);
