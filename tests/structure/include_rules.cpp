@@ -136,8 +136,8 @@ bool is_allowed(const Arrow& arrow, std::string_view target) {
 }
 
 std::string arrow_problem(std::string_view from, std::string_view target) {
-  const auto arrow = std::find_if(
-      kDependencies.begin(), kDependencies.end(), [&](const Arrow& a) { return a.from == from; });
+  const auto arrow =
+      std::find_if(kArrows.begin(), kArrows.end(), [&](const Arrow& a) { return a.from == from; });
   if (arrow == kArrows.end()) return std::string(from) + " is in no row of the include table";
   if (is_allowed(*arrow, target)) return "";
   return std::string(from) + " may not include " + std::string(target);
