@@ -1,0 +1,89 @@
+// Training over steps: names, shapes, updates, and what the reference refuses.
+#include "matrix/reference/reference.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "matrix/reference/decoder.h"
+#include "tests/matrix/reference/small_case.h"
+
+namespace lockstep::test {
+namespace {
+
+using matrix::compute_reference;
+
+TEST(Reference, ListsTheParametersOfTinyLinearInRegistrationOrder) {
+  using Shape = std::vector<std::int64_t>;
+  const std::vector<std::pair<std::string, Shape>> expected = {
+      {"embedding.word_embeddings.weight", {90, 32}},
+      {"decoder.layers.0.mlp.linear_fc1.layer_norm_weight", {32}},
+      {"decoder.layers.0.mlp.linear_fc1.weight", {48, 32}},
+      {"decoder.layers.0.mlp.linear_fc2.weight", {32, 48}},
+      {"decoder.layers.1.mlp.linear_fc1.layer_norm_weight", {32}},
+      {"decoder.layers.1.mlp.linear_fc1.weight", {48, 32}},
+      {"decoder.layers.1.mlp.linear_fc2.weight", {32, 48}},
+      {"decoder.final_layernorm.weight", {32}},
+      {"output_layer.weight", {90, 32}}};
+  const sim::Oracle oracle = compute_reference(preset_case("tiny-linear"));
+  ASSERT_EQ(oracle.steps.size(), 2U);
+  for (const sim::OracleStep& step : oracle.steps) {
+    ASSERT_EQ(step.gradients.size(), expected.size());
+    ASSERT_EQ(step.parameters.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ(step.gradients[i].name, expected[i].first);
+      EXPECT_EQ(step.gradients[i].shape, expected[i].second);
+      EXPECT_EQ(step.parameters[i].name, expected[i].first);
+      EXPECT_EQ(step.parameters[i].shape, expected[i].second);
+    }
+  }
+}
+
+TEST(Reference, MovesEveryParameterAgainstItsGradientByTheLearningRate) {
+  const Case c = small_case(Mask::kUneven, LossNorm::kToken);
+  const sim::Oracle oracle = compute_reference(c);
+  matrix::Tensors before = matrix::initial_parameters(c);
+  for (const sim::OracleStep& step : oracle.steps) {
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      for (std::size_t j = 0; j < before[i].values.size(); ++j) {
+        EXPECT_EQ(step.parameters[i].values[j],
+                  before[i].values[j] - c.recipe.lr * step.gradients[i].values[j]);
+      }
+    }
+    before = step.parameters;
+  }
+}
+
+TEST(Reference, TrainsEachStepOnItsOwnDataFromTheParametersBefore) {
+  const Case c = small_case(Mask::kUneven, LossNorm::kMicroBatch);
+  const sim::Oracle oracle = compute_reference(c);
+  const matrix::BatchResult second = matrix::run_batch(c, 1, oracle.steps[0].parameters);
+  EXPECT_EQ(oracle.steps[1].loss, second.objective);
+  EXPECT_EQ(oracle.steps[1].targets, second.targets);
+  EXPECT_NE(oracle.steps[0].loss, oracle.steps[1].loss);
+}
+
+TEST(Reference, DoesNotDependOnTheLayout) {
+  Case c = small_case(Mask::kUneven, LossNorm::kToken);
+  const double loss = compute_reference(c).steps[1].loss;
+  c.layout.tp = 4;
+  c.layout.dp = 3;
+  EXPECT_EQ(compute_reference(c).steps[1].loss, loss);
+}
+
+TEST(Reference, LowersTheLossWhenItTrainsOnOneBatchAgain) {
+  const Case c = small_case(Mask::kFull, LossNorm::kToken);
+  const sim::Oracle oracle = compute_reference(c);
+  EXPECT_LT(matrix::run_batch(c, 0, oracle.steps[0].parameters).objective, oracle.steps[0].loss);
+}
+
+TEST(Reference, RefusesAModelThatItDoesNotHave) {
+  Case c = small_case(Mask::kFull, LossNorm::kToken);
+  c.model.attention = Attention::kCausal;
+  EXPECT_THROW(compute_reference(c), UsageError);
+  c = small_case(Mask::kFull, LossNorm::kToken);
+  c.recipe.clip = 1.0;
+  EXPECT_THROW(compute_reference(c), UsageError);
+}
+
+}  // namespace
+}  // namespace lockstep::test
