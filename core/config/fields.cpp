@@ -109,6 +109,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+std::size_t shared_prefix(std::string_view a, std::string_view b) {
+  const std::size_t shorter = std::min(a.size(), b.size());
+  std::size_t length = 0;
+  while (length < shorter && a[length] == b[length]) ++length;
+  return length;
+}
+
 struct ToText {
   std::string operator()(bool value) const { return value ? "true" : "false"; }
   std::string operator()(std::int64_t value) const { return std::to_string(value); }
@@ -158,12 +165,15 @@ const Field* find_field(std::string_view name) {
 
 std::string nearest_name(std::string_view name, std::span<const std::string> known) {
   // Near: at most a third of the letters differ, and two for short names.
-  std::size_t best = std::max<std::size_t>(2, name.size() / 3) + 1;
+  std::size_t best = std::max<std::size_t>(2, name.size() / 3);
   std::string nearest;
   for (const std::string& candidate : known) {
     const std::size_t distance = edit_distance(name, candidate);
     const bool shares_nothing = distance >= std::max(name.size(), candidate.size());
-    if (distance < best && !shares_nothing) {
+    const bool starts_nearer =
+        distance == best &&
+        (nearest.empty() || shared_prefix(name, candidate) > shared_prefix(name, nearest));
+    if ((distance < best || starts_nearer) && !shares_nothing) {
       best = distance;
       nearest = candidate;
     }

@@ -1,0 +1,129 @@
+// The rows of semantics, section 1.2, over the fields of a case, and the bounds of the world.
+#include "core/config/rules.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "core/base/errors.h"
+#include "core/config/expression.h"
+#include "core/config/fields.h"
+
+namespace lockstep {
+namespace {
+
+std::vector<Rule> all_rules() {
+  return {
+      {"sp -> tp > 1", "sp needs tp above 1, and tp is {tp}"},
+      {"not (gather_output and sp)", "gather_output and sp exclude each other"},
+      {"intermediate_size % tp == 0",
+       "intermediate_size {intermediate_size} is not divisible by tp {tp}"},
+      {"attention == causal -> num_attention_heads % num_key_value_heads == 0",
+       "num_attention_heads {num_attention_heads} is not divisible by num_key_value_heads "
+       "{num_key_value_heads}"},
+      {"attention == causal -> num_attention_heads % tp == 0",
+       "num_attention_heads {num_attention_heads} is not divisible by tp {tp}"},
+      {"attention == causal -> num_key_value_heads % tp == 0 or tp % num_key_value_heads == 0",
+       "neither of num_key_value_heads {num_key_value_heads} and tp {tp} divides the other"},
+      {"attention == causal and position == rope -> head_dim % 2 == 0",
+       "head_dim {head_dim} is odd, and rope turns pairs"},
+      {"vpp > 1 -> pp > 1", "vpp {vpp} needs pp above 1"},
+      {"num_hidden_layers % (pp * vpp) == 0",
+       "num_hidden_layers {num_hidden_layers} is not divisible by pp {pp} times vpp {vpp}"},
+      {"global_batch % (dp * micro_batch) == 0",
+       "global_batch {global_batch} is not divisible by dp {dp} times micro_batch {micro_batch}"},
+      {"cp > 1 -> seq % (2 * cp) == 0", "seq {seq} is not divisible by twice cp {cp}"},
+      {"sp -> seq % (cp * tp) == 0", "seq {seq} is not divisible by cp {cp} times tp {tp}"},
+      {"ep > 1 -> moe", "ep {ep} needs experts, and num_experts is {num_experts}"},
+      {"moe -> num_experts % ep == 0", "num_experts {num_experts} is not divisible by ep {ep}"},
+      {"moe -> num_experts_per_tok <= num_experts",
+       "num_experts_per_tok {num_experts_per_tok} is more than num_experts {num_experts}"},
+      {"moe and tp > 1 -> sp", "experts with tp {tp} need sp, or each token is routed tp times"},
+      {"etp == 0 -> (tp * cp * dp) % (tp * ep) == 0",
+       "cp {cp} times dp {dp} is not divisible by ep {ep} (etp is that of tp)"},
+      {"etp > 0 -> (tp * cp * dp) % (etp * ep) == 0",
+       "tp {tp} times cp {cp} times dp {dp} is not divisible by etp {etp} times ep {ep}"},
+      {"moe and etp == 0 -> moe_intermediate_size % tp == 0",
+       "moe_intermediate_size {moe_intermediate_size} is not divisible by tp {tp}, which is etp"},
+      {"moe and etp > 0 -> moe_intermediate_size % etp == 0",
+       "moe_intermediate_size {moe_intermediate_size} is not divisible by etp {etp}"},
+      {"moe -> shared_expert_intermediate_size % tp == 0",
+       "shared_expert_intermediate_size {shared_expert_intermediate_size} is not divisible by tp "
+       "{tp}"},
+  };
+}
+
+std::vector<Expression> parsed_conditions() {
+  std::vector<Expression> parsed;
+  for (const Rule& rule : rules()) parsed.push_back(Expression::parse(rule.condition));
+  return parsed;
+}
+
+// "tp {tp}" with the case's value of each field in braces.
+std::string filled(const std::string& reason, const Case& c) {
+  std::string text;
+  std::size_t at = 0;
+  for (;;) {
+    const std::size_t open = reason.find('{', at);
+    if (open == std::string::npos) return text + reason.substr(at);
+    const std::size_t close = reason.find('}', open);
+    LOCKSTEP_CHECK(close != std::string::npos, "a brace is not closed in: " + reason);
+    const std::string name = reason.substr(open + 1, close - open - 1);
+    const Field* field = find_field(name);
+    LOCKSTEP_CHECK(field != nullptr, "no field is named " + name);
+    text += reason.substr(at, open - at) + to_text(field->get(c));
+    at = close + 1;
+  }
+}
+
+bool product_fits(std::initializer_list<std::int64_t> factors) {
+  std::int64_t product = 1;
+  for (const std::int64_t factor : factors) {
+    if (__builtin_mul_overflow(product, factor, &product)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::span<const Rule> rules() {
+  static const std::vector<Rule> table = all_rules();
+  return table;
+}
+
+std::optional<std::string> why_invalid(const Case& c) {
+  static const std::vector<Expression> conditions = parsed_conditions();
+  for (std::size_t i = 0; i < conditions.size(); ++i) {
+    if (!conditions[i].holds(c)) return filled(rules()[i].reason, c);
+  }
+  return std::nullopt;
+}
+
+void check_world(const Case& c) {
+  const Layout& layout = c.layout;
+  const std::string shape =
+      fmt::format("tp {} cp {} pp {} dp {}", layout.tp, layout.cp, layout.pp, layout.dp);
+  if (!product_fits({layout.tp, layout.cp, layout.pp, layout.dp})) {
+    throw UsageError(fmt::format("world: the product of {} does not fit in 64 bits", shape));
+  }
+  if (world_size(layout) > kLargestWorld) {
+    throw UsageError(fmt::format("world: {} make {} ranks; the largest world is {}",
+                                 shape,
+                                 world_size(layout),
+                                 kLargestWorld));
+  }
+  const Model& model = c.model;
+  const Recipe& recipe = c.recipe;
+  const bool fits = product_fits({recipe.global_batch, recipe.seq, model.hidden_size}) &&
+                    product_fits({recipe.global_batch, recipe.steps, recipe.seq + 1}) &&
+                    product_fits({model.vocab_divisor, layout.tp}) &&
+                    product_fits({model.vocab_size, model.hidden_size}) &&
+                    product_fits({model.hidden_size, model.intermediate_size}) &&
+                    product_fits({model.num_attention_heads, model.head_dim, model.hidden_size}) &&
+                    product_fits({expert_tensor_parallel(layout), layout.ep, layout.pp});
+  if (!fits) {
+    throw UsageError("world: a product of batch, seq and model sizes does not fit in 64 bits");
+  }
+}
+
+}  // namespace lockstep
