@@ -1,0 +1,63 @@
+// Slices and local shapes from a parameter's row.
+#include "core/parallel/placement.h"
+
+#include <algorithm>
+
+#include "core/base/errors.h"
+
+namespace lockstep {
+
+std::string_view name_of(Axis axis) {
+  switch (axis) {
+    case Axis::kTp:
+      return "tp";
+    case Axis::kCp:
+      return "cp";
+    case Axis::kDp:
+      return "dp";
+    case Axis::kPp:
+      return "pp";
+  }
+  throw InternalError("unknown axis");
+}
+
+std::string_view name_of(PlacementKind kind) {
+  switch (kind) {
+    case PlacementKind::kReplicate:
+      return "replicate";
+    case PlacementKind::kInvariant:
+      return "invariant";
+    case PlacementKind::kVarying:
+      return "varying";
+    case PlacementKind::kPartial:
+      return "partial";
+    case PlacementKind::kShard:
+      return "shard";
+  }
+  throw InternalError("unknown placement");
+}
+
+ShardSlice slice_of(const Cut& cut, std::int64_t full_size, std::int64_t part) {
+  const std::int64_t first = part * cut.part_size;
+  const std::int64_t count = std::clamp<std::int64_t>(full_size - first, 0, cut.part_size);
+  ShardSlice slice{.dim = cut.dim};
+  if (count > 0) slice.runs.push_back({.local = 0, .global = first, .count = count});
+  return slice;
+}
+
+ShardSlice slice_of(const ParameterSpec& spec, const Mesh& mesh, Rank rank) {
+  if (!spec.cut.has_value()) {
+    return {.dim = 0, .runs = {{.local = 0, .global = 0, .count = spec.full_shape[0]}}};
+  }
+  return slice_of(*spec.cut,
+                  spec.full_shape[static_cast<std::size_t>(spec.cut->dim)],
+                  mesh.coordinate(rank, name_of(spec.cut->axis)));
+}
+
+std::vector<std::int64_t> local_shape(const ParameterSpec& spec) {
+  std::vector<std::int64_t> shape = spec.full_shape;
+  if (spec.cut.has_value()) shape[static_cast<std::size_t>(spec.cut->dim)] = spec.cut->part_size;
+  return shape;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,67 @@
+// How a tensor lies on the mesh: a placement for each axis, and the cut of a sharded dim.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/comm/mesh.h"
+#include "core/config/data.h"
+#include "core/snapshot/shard.h"
+
+namespace lockstep {
+
+enum class Axis { kTp, kCp, kDp, kPp };
+inline constexpr int kNumAxes = 4;
+std::string_view name_of(Axis axis);
+
+enum class PlacementKind {
+  kReplicate,  // the same on every rank of the axis, and kept so
+  kInvariant,  // comes out the same on every rank by computation: nothing to do
+  kVarying,    // each rank has values of its own (other samples, other tokens)
+  kPartial,    // ranks hold terms of a sum
+  kShard,      // ranks hold parts
+};
+std::string_view name_of(PlacementKind kind);
+
+using Placements = std::array<PlacementKind, kNumAxes>;  // by Axis
+
+// Which part of which dim a rank holds: part r of `num_parts` equal ones of a dim padded to
+// num_parts * part_size. Indices from the full size on are padding.
+struct Cut {
+  int dim = 0;
+  Axis axis = Axis::kTp;
+  std::int64_t num_parts = 1;
+  std::int64_t part_size = 0;
+};
+
+enum class ParameterClass { kDense, kVocabulary };
+
+// One row of a model's parameter table. Everything about a parameter's layout derives from it.
+struct ParameterSpec {
+  std::string name;  // Megatron-core's
+  std::vector<std::int64_t> full_shape;
+  ParameterClass parameter_class = ParameterClass::kDense;
+  InitKind init = InitKind::kWeight;
+  std::int64_t fan_in = 1;
+  Placements value{};     // of the parameter itself
+  Placements gradient{};  // of the gradient that a rank's backward passes have summed up
+  std::optional<Cut> cut = {};
+
+  PlacementKind value_on(Axis axis) const { return value[static_cast<std::size_t>(axis)]; }
+  PlacementKind gradient_on(Axis axis) const { return gradient[static_cast<std::size_t>(axis)]; }
+};
+
+using ParameterTable = std::vector<ParameterSpec>;
+
+// The rows that part `part` of a cut holds of a dim of `full_size`.
+ShardSlice slice_of(const Cut& cut, std::int64_t full_size, std::int64_t part);
+// The rank's own part, whole for a tensor that is not cut.
+ShardSlice slice_of(const ParameterSpec& spec, const Mesh& mesh, Rank rank);
+// Sizes of the memory a rank holds, padding included.
+std::vector<std::int64_t> local_shape(const ParameterSpec& spec);
+
+}  // namespace lockstep

@@ -1,0 +1,32 @@
+// Which samples a rank trains on, and one micro-batch of them as tensors.
+#pragma once
+
+#include <string>
+
+#include "core/config/case.h"
+#include "core/model/decoder.h"
+#include "core/parallel/rank_context.h"
+
+namespace lockstep {
+
+// Micro-batch m of dp rank d is global micro-batch m * micro_batch_stride + d * dp_stride, and
+// holds the samples from that number times micro_batch on (architecture, section 5).
+struct BatchPlan {
+  std::int64_t num_micro_batches = 0;  // of one dp rank
+  std::int64_t micro_batch = 0;        // samples
+  std::int64_t micro_batch_stride = 0;
+  std::int64_t dp_stride = 0;
+};
+
+BatchPlan plan_batch(const Case& c);
+std::string to_text(const BatchPlan& plan);
+
+std::int64_t global_micro_batch(const BatchPlan& plan, std::int64_t micro_batch, int dp_rank);
+
+// Global micro-batch `index` of `step`. Labels are shifted before anything is cut.
+MicroBatch make_micro_batch(const RankContext& context,
+                            const Case& c,
+                            std::int64_t step,
+                            std::int64_t index);
+
+}  // namespace lockstep

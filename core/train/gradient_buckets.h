@@ -1,0 +1,57 @@
+// Main gradients in buckets: contiguous blocks that are reduced as one (semantics, section 5).
+//
+// Gradients accumulate (+=) over the micro-batches of a step; zero() starts a step.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/autograd/gradient_sink.h"
+#include "core/config/case.h"
+#include "core/ops/context.h"
+#include "core/parallel/placement.h"
+
+namespace lockstep {
+
+struct BucketSlot {
+  ParameterId parameter;
+  std::int64_t offset = 0;  // elements
+};
+
+struct Bucket {
+  std::vector<BucketSlot> slots;
+  std::int64_t num_elements = 0;  // gaps between aligned slots included
+};
+
+struct BucketPlan {
+  std::vector<Bucket> buckets;
+};
+
+// Parameters in reverse registration order, about the order in which gradients become ready. A
+// bucket closes when it holds recipe.bucket_elements elements; 0 makes one bucket.
+BucketPlan plan_buckets(const ParameterTable& table, const Recipe& recipe);
+std::string to_text(const BucketPlan& plan, const ParameterTable& table);
+
+// The executor: owns the memory and takes gradients from backward passes.
+class GradientBuckets : public GradientSink {
+ public:
+  GradientBuckets(const OpContext& ops, const BucketPlan& plan, const ParameterTable& table);
+
+  void zero() const;
+  void accumulate(ParameterId parameter, const Tensor& gradient) override;
+  // Without overlap a bucket waits for finalize_grads.
+  void finished(ParameterId parameter) override;
+
+  int num_buckets() const { return static_cast<int>(buckets_.size()); }
+  const Tensor& bucket(int index) const { return buckets_.at(static_cast<std::size_t>(index)); }
+  // Of the parameter's local shape.
+  const Tensor& main_gradient(ParameterId parameter) const;
+
+ private:
+  OpContext ops_;
+  std::vector<Tensor> buckets_;
+  std::vector<Tensor> main_gradients_;  // by parameter
+  std::vector<std::string> labels_;     // by parameter
+};
+
+}  // namespace lockstep

@@ -1,0 +1,30 @@
+// All that is decided about a trial before it runs: values, to be printed, compared and edited.
+#pragma once
+
+#include <string>
+
+#include "core/parallel/mappings.h"
+#include "core/train/batch.h"
+#include "core/train/finalize_grads.h"
+#include "core/train/init.h"
+#include "core/train/loss.h"
+#include "core/train/update.h"
+
+namespace lockstep {
+
+struct Plans {
+  ParameterTable table;
+  InitPlan init;
+  BatchPlan batch;
+  MappingTable mappings;
+  LossPlan loss;
+  BucketPlan buckets;
+  FinalizePlan finalize;
+  UpdatePlan update;
+};
+
+Plans make_plans(const Case& c);
+// Each plan in the order in which a step uses it. Equal texts stand for equal behaviour.
+std::string to_text(const Plans& plans);
+
+}  // namespace lockstep
