@@ -1,0 +1,81 @@
+// The state of one group's communicators: what members have submitted and not yet waited for.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backends/inprocess/meeting.h"
+
+namespace lockstep::backends {
+
+// A meeting that a ticket stands for; a submit with messages has several.
+struct Link {
+  std::uint64_t sequence;  // of the member's submit
+  Meeting* meeting;
+  std::size_t party;
+};
+
+struct Channel;
+class Rendezvous;
+
+// One rank's side of a channel. Its tickets may outlive the communicator that gave them out.
+struct Member : TicketSource {
+  void wait(std::uint64_t sequence, Stream stream, std::string_view label) override;
+
+  Rendezvous* rendezvous = nullptr;
+  Channel* channel = nullptr;
+  Rank rank;
+  GroupRank group_rank;
+  bool connected = false;
+  std::uint64_t num_submits = 0;
+  std::uint64_t num_rounds = 0;  // submits that hold collectives
+  std::vector<Link> links;       // not waited for, by sequence
+};
+
+// The sends or the receives of one pair of members that have no other end yet, oldest first.
+struct MessageQueue {
+  std::vector<Meeting*> open;
+  std::uint64_t num_sends = 0;
+  std::uint64_t num_receives = 0;
+};
+
+struct Channel {
+  Group group;
+  int ordinal = 0;           // counts the communicators of one group, from 0
+  std::uint64_t stream = 0;  // names the channel's random draws
+  std::vector<Member> members;
+  std::vector<Meeting*> rounds;                          // incomplete, oldest first
+  std::uint64_t num_closed = 0;                          // rounds in which all members have arrived
+  std::map<std::pair<int, int>, MessageQueue> messages;  // by sender and receiver
+  std::vector<std::unique_ptr<Meeting>> meetings;
+  std::vector<Meeting*> free_rounds;
+  std::vector<Meeting*> free_messages;
+};
+
+enum class RankStatus { kRunning, kWaiting, kReturned, kThrew, kCancelled };
+
+struct RankState {
+  RankStatus status = RankStatus::kRunning;
+  std::string error;              // of one that threw
+  const Member* waits = nullptr;  // these four of one that waits
+  std::uint64_t sequence = 0;
+  std::string_view wait_label;
+  int num_missing = 0;
+};
+
+// All that a diagnosis needs.
+struct RendezvousState {
+  std::vector<RankState> ranks;
+  std::map<std::pair<int, int>, std::vector<std::unique_ptr<Channel>>> channels;  // kind, index
+  std::vector<const Meeting*> mismatched;
+  std::vector<const Meeting*> abandoned;
+  std::int64_t num_calls = 0;
+  std::int64_t num_matched = 0;
+};
+
+}  // namespace lockstep::backends

@@ -1,0 +1,48 @@
+// Members of a group that meet for the calls of one submit, or sender and receiver of one message.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/comm/communicator.h"
+
+namespace lockstep::backends {
+
+struct Party {
+  Rank rank;
+  bool arrived = false;
+  bool waits = false;      // parked in the wait for this meeting's ticket
+  bool delivered = false;  // has waited: its outputs are defined
+  std::vector<CollectiveCall> calls;
+};
+
+enum class MeetingState {
+  kOpen,        // some have not arrived
+  kMatched,     // all have and agree
+  kMismatched,  // two that have arrived do not agree: it never completes
+  kAbandoned,   // a rank ended without waiting, its buffers gone: it never completes
+};
+
+struct Meeting {
+  const Group* group = nullptr;
+  std::uint64_t number = 0;    // from 1: which of the group's submits, or of the pair's messages
+  bool is_message = false;     // parties are then sender and receiver
+  std::vector<Party> parties;  // else by group rank
+  int num_arrived = 0;
+  int num_delivered = 0;
+  int first = 0;  // the party that arrived first: the others are held against it
+  MeetingState state = MeetingState::kOpen;
+  bool late = false;    // nothing is read or written before a wait
+  bool staged = false;  // results, or copies of the inputs, are in `staging`
+  std::vector<std::byte> staging;
+  std::vector<std::int64_t> staging_offsets;  // bytes; by call, and by party where inputs are kept
+};
+
+// A call of a message is the only one of its party; others may have several.
+inline const CollectiveCall& call_of(const Meeting& meeting, std::size_t party, std::size_t call) {
+  return meeting.parties[party].calls[call];
+}
+
+}  // namespace lockstep::backends

@@ -1,0 +1,12 @@
+// Tells which members of a group call something else than the others do.
+#pragma once
+
+#include "backends/inprocess/finding.h"
+#include "backends/inprocess/rank_text.h"
+
+namespace lockstep::backends {
+
+// One finding about all meetings that did not match; there is at least one.
+Finding mismatch(const RankTexts& texts);
+
+}  // namespace lockstep::backends

@@ -1,0 +1,70 @@
+// Names of ranks, and what each is doing instead of what others expect.
+#include "backends/inprocess/rank_text.h"
+
+#include <fmt/format.h>
+
+#include "backends/inprocess/signature.h"
+
+namespace lockstep::backends {
+
+std::string RankTexts::name(Rank rank) const {
+  return fmt::format("rank {} ({})", rank.value, mesh.describe(rank));
+}
+
+std::string RankTexts::names(std::span<const Rank> ranks) const {
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size() && i < kMaxTold; ++i) {
+    text += (i == 0 ? "" : ", ") + name(ranks[i]);
+  }
+  if (ranks.size() > kMaxTold) text += fmt::format(" and {} more ranks", ranks.size() - kMaxTold);
+  return text;
+}
+
+std::string RankTexts::waited_call(const Link& link) const {
+  const Meeting& meeting = *link.meeting;
+  return fmt::format(
+      "{} on {}", calls_to_text(meeting.parties[link.party].calls), to_text(*meeting.group));
+}
+
+std::string RankTexts::doing(Rank rank) const {
+  const RankState& its = state_of(rank);
+  switch (its.status) {
+    case RankStatus::kRunning:
+      return "is running";
+    case RankStatus::kWaiting: {
+      const Link* link = blocking_link(its);
+      if (link == nullptr) return fmt::format("waits in '{}'", its.wait_label);
+      return fmt::format("waits in '{}' for {}", its.wait_label, waited_call(*link));
+    }
+    case RankStatus::kReturned:
+      return "has returned";
+    case RankStatus::kThrew:
+      return fmt::format("threw: {}", its.error);
+    case RankStatus::kCancelled:
+      return "was cancelled";
+  }
+  return {};
+}
+
+const Link* blocking_link(const RankState& rank) {
+  if (rank.status != RankStatus::kWaiting || rank.waits == nullptr) return nullptr;
+  for (const Link& link : rank.waits->links) {
+    if (link.sequence == rank.sequence && link.meeting->state != MeetingState::kMatched) {
+      return &link;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<Rank> missing_ranks(const RendezvousState& state, const Meeting& meeting) {
+  std::vector<Rank> missing;
+  for (const Party& party : meeting.parties) {
+    const RankStatus status = state.ranks[static_cast<std::size_t>(party.rank.value)].status;
+    const bool ended = status == RankStatus::kReturned || status == RankStatus::kThrew;
+    const bool gone = meeting.state == MeetingState::kAbandoned && ended && !party.delivered;
+    if (!party.arrived || gone) missing.push_back(party.rank);
+  }
+  return missing;
+}
+
+}  // namespace lockstep::backends

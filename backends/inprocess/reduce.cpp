@@ -1,0 +1,134 @@
+// Fixed loops over blocks of elements; no library's sum, whose bits may depend on alignment.
+#include "backends/inprocess/reduce.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace lockstep::backends {
+namespace {
+
+// A tree keeps one block a level on the stack of a fiber: 13 levels of 4 KiB for 4,096 ranks.
+constexpr std::int64_t kBlockElements = 512;
+
+struct BF16 {
+  std::uint16_t bits;
+};
+
+float widened(BF16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16U); }
+
+// To the nearest, ties to even; NaN stays NaN.
+BF16 rounded(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  if (x != x) return {static_cast<std::uint16_t>((bits >> 16U) | 0x40U)};
+  return {static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U)};
+}
+
+struct Sum {
+  static double of(double a, double b) { return a + b; }
+  static float of(float a, float b) { return a + b; }
+  static BF16 of(BF16 a, BF16 b) { return rounded(widened(a) + widened(b)); }
+  // Poison plus poison must not be undefined: wraps.
+  static std::int64_t of(std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  }
+};
+
+// NaN wins, whichever side it is on.
+struct Max {
+  template <typename T>
+  static T of(T m, T x) {
+    return (x > m || x != x) ? x : m;
+  }
+  static BF16 of(BF16 m, BF16 x) {
+    const float wide = widened(x);
+    return (wide > widened(m) || wide != wide) ? x : m;
+  }
+};
+
+template <typename T, typename Op>
+void combine(T* accumulated, const T* other, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) accumulated[i] = Op::of(accumulated[i], other[i]);
+}
+
+template <typename T>
+const T* elements(const std::byte* bytes) {
+  return reinterpret_cast<const T*>(bytes);
+}
+
+using Inputs = std::span<const std::byte* const>;
+
+template <typename T, typename Op>
+void in_line(Inputs inputs, std::int64_t first, std::int64_t count, T* result) {
+  const T* start = elements<T>(inputs[0]) + first;
+  std::copy(start, start + count, result);
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    combine<T, Op>(result, elements<T>(inputs[i]) + first, count);
+  }
+}
+
+template <typename T, typename Op>
+void in_tree(Inputs inputs, std::int64_t first, std::int64_t count, T* result) {
+  if (inputs.size() <= 2) return in_line<T, Op>(inputs, first, count, result);
+  const std::size_t half = (inputs.size() + 1) / 2;
+  alignas(64) T other[kBlockElements];
+  in_tree<T, Op>(inputs.first(half), first, count, result);
+  in_tree<T, Op>(inputs.subspan(half), first, count, other);
+  combine<T, Op>(result, other, count);
+}
+
+template <typename T, typename Op>
+void reduce_blocks(bool tree,
+                   Inputs inputs,
+                   std::int64_t first,
+                   std::int64_t count,
+                   std::span<std::byte* const> outputs) {
+  alignas(64) T block[kBlockElements];
+  for (std::int64_t done = 0; done < count; done += kBlockElements) {
+    const std::int64_t size = std::min(kBlockElements, count - done);
+    if (tree) {
+      in_tree<T, Op>(inputs, first + done, size, block);
+    } else {
+      in_line<T, Op>(inputs, first + done, size, block);
+    }
+    const std::size_t num_bytes = static_cast<std::size_t>(size) * sizeof(T);
+    for (std::byte* output : outputs) {
+      std::memcpy(output + static_cast<std::size_t>(done) * sizeof(T), block, num_bytes);
+    }
+  }
+}
+
+template <typename T>
+void reduce_type(const Reduction& reduction,
+                 Inputs inputs,
+                 std::int64_t first,
+                 std::int64_t count,
+                 std::span<std::byte* const> outputs) {
+  switch (reduction.op) {
+    case ReduceOp::kSum:
+      return reduce_blocks<T, Sum>(reduction.tree, inputs, first, count, outputs);
+    case ReduceOp::kMax:
+      return reduce_blocks<T, Max>(reduction.tree, inputs, first, count, outputs);
+  }
+}
+
+}  // namespace
+
+void reduce(const Reduction& reduction,
+            std::span<const std::byte* const> inputs,
+            std::int64_t first,
+            std::int64_t count,
+            std::span<std::byte* const> outputs) {
+  switch (reduction.dtype) {
+    case DType::kF64:
+      return reduce_type<double>(reduction, inputs, first, count, outputs);
+    case DType::kF32:
+      return reduce_type<float>(reduction, inputs, first, count, outputs);
+    case DType::kBF16:
+      return reduce_type<BF16>(reduction, inputs, first, count, outputs);
+    case DType::kI64:
+      return reduce_type<std::int64_t>(reduction, inputs, first, count, outputs);
+  }
+}
+
+}  // namespace lockstep::backends

@@ -1,0 +1,73 @@
+// The in-process backend: ranks of one process meet here for every collective and message.
+//
+// A submit never blocks. A ticket is complete when all members have submitted and agree, a
+// message's when both ends have (nothing is sent ahead). Each ticket is waited for on its own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/inprocess/channel.h"
+#include "backends/inprocess/exchange.h"
+#include "backends/inprocess/finding.h"
+#include "backends/inprocess/parking.h"
+#include "core/comm/mesh.h"
+#include "core/config/case.h"
+
+namespace lockstep::backends {
+
+struct RendezvousOptions {
+  ReductionOrder reduction_order = ReductionOrder::kRank;
+  Completion completion = Completion::kEarly;
+  std::uint64_t schedule_seed = 0;
+};
+
+class Rendezvous : public Transport {
+ public:
+  // Mesh and parking must outlive it, and it all communicators and tickets.
+  Rendezvous(const Mesh& mesh, const RendezvousOptions& options, Parking& parking);
+
+  std::unique_ptr<Communicator> connect(Rank rank, const Group& group) override;
+
+  // The rank's program is over; `error` is what it threw.
+  void rank_returned(Rank rank);
+  void rank_threw(Rank rank, std::string error);
+  void rank_cancelled(Rank rank);
+
+  // With the lock held: every rank that is left waits. Keeps what is to be told about it.
+  void all_wait();
+  // After the last rank: what all_wait kept, or errors, mismatches and what is still pending.
+  std::vector<Finding> findings() const;
+  std::int64_t num_calls() const { return state_.num_calls; }
+  std::int64_t num_matched() const { return state_.num_matched; }
+
+  // For its communicators and their tickets.
+  std::uint64_t submit(Member& me, std::span<const CollectiveCall> calls);
+  void wait(Member& me, std::uint64_t sequence, std::string_view label);
+
+ private:
+  Channel& channel_for(Rank rank, GroupRank me, const Group& group);
+  void check_call(const Member& me, const CollectiveCall& call) const;
+  void join_round(Member& me, std::span<const CollectiveCall> calls);
+  void join_message(Member& me, const CollectiveCall& call);
+  Meeting& open_meeting(Channel& channel, bool is_message, std::uint64_t number);
+  void arrive(Member& me, Meeting& meeting, std::size_t party);
+  bool agrees(Meeting& meeting, std::size_t party) const;
+  void complete(Channel& channel, Meeting& meeting);
+  void await(Member& me, std::uint64_t sequence, std::string_view label);
+  void deliver(Channel& channel, const Link& link);
+  void end_rank(Rank rank, RankStatus status);
+  RankState& state_of(Rank rank) { return state_.ranks[static_cast<std::size_t>(rank.value)]; }
+
+  const Mesh& mesh_;
+  RendezvousOptions options_;
+  Parking& parking_;
+  Exchange exchange_;
+  RendezvousState state_;
+  std::vector<std::vector<Member*>> members_of_rank_;
+  std::vector<Finding> kept_findings_;
+};
+
+}  // namespace lockstep::backends

@@ -1,0 +1,30 @@
+// What must hold of one call on its own, and what must agree between the members of a meeting.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "backends/inprocess/meeting.h"
+
+namespace lockstep::backends {
+
+bool is_message(CollectiveKind kind);
+bool reduces(CollectiveKind kind);
+
+// Why `call` cannot be made by member `me` of a group of `size`; none where it can.
+std::optional<std::string> why_wrong(const CollectiveCall& call, GroupRank me, int size);
+
+// Whether two members' calls of one submit agree as far as two members can tell.
+bool agree(const std::vector<CollectiveCall>& a, const std::vector<CollectiveCall>& b);
+// Whether all members agree, once all have arrived: all_to_all's splits, a message's ends.
+bool all_agree(const Meeting& meeting);
+
+// What differs, in words; empty where nothing does.
+std::string difference(const std::vector<CollectiveCall>& a, const std::vector<CollectiveCall>& b);
+// Of a meeting that all_agree refuses: who wants what.
+std::string disagreement(const Meeting& meeting);
+
+// all_reduce 'finalize.dp_sum.3', and " and 2 more" where one submit has several calls.
+std::string calls_to_text(const std::vector<CollectiveCall>& calls);
+
+}  // namespace lockstep::backends
