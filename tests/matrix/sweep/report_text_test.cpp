@@ -1,0 +1,114 @@
+// The words of the report and of the progress.
+#include "matrix/sweep/report_text.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tests/matrix/sweep/sample_results.h"
+
+namespace lockstep::test {
+namespace {
+
+using matrix::SweepOutcome;
+using matrix::Verdict;
+
+SweepOutcome outcome_with_failures() {
+  SweepOutcome outcome;
+  for (std::size_t i = 0; i < 20; ++i) {
+    matrix::CaseResult result = sample_result("tp2.dp" + std::to_string(i), 1, Verdict::kFail);
+    result.checks = {passed_check("loss", "step 0", 1e-16),
+                     failed_check("grads", "output_layer.weight", "x0.5 = 1/tp")};
+    outcome.tally.add(i, result);
+  }
+  matrix::CaseResult invalid = sample_result("tp7", 1, Verdict::kInvalid);
+  invalid.reason = "intermediate_size 48 is not divisible by tp 7";
+  outcome.tally.add(20, invalid);
+  outcome.summary = outcome.tally.counts();
+  outcome.summary.name = "linear";
+  outcome.summary.seconds = 2.0;
+  outcome.summary.cases_per_second = 1234.4;
+  outcome.num_workers = 2;
+  return outcome;
+}
+
+TEST(Report, TellsConditionsBeforeCases) {
+  const std::string text = matrix::report_text(
+      outcome_with_failures(), {.color = false, .results_path = "out", .replay_command = "again"});
+  const std::size_t condition = text.find("     20  grads at output_layer.weight, x0.5 = 1/tp");
+  const std::size_t first_case = text.find("cases, the first 16 of 20:");
+  ASSERT_NE(condition, std::string::npos) << text;
+  ASSERT_NE(first_case, std::string::npos) << text;
+  EXPECT_LT(condition, first_case);
+  EXPECT_NE(text.find("tp2.dp0, tp2.dp1, tp2.dp2, tp2.dp3 and 16 more"), std::string::npos);
+  EXPECT_NE(text.find("results  out\nreplay   again\n"), std::string::npos);
+}
+
+TEST(Report, TellsRateWorstErrorsAndInvalidReasons) {
+  const std::string text = matrix::report_text(outcome_with_failures(), {});
+  EXPECT_NE(text.find("linear: 21 cases in 2.0 s, 1,234 cases/s on 2 workers"), std::string::npos);
+  EXPECT_NE(text.find("1.00e-16    1e-10  step 0"), std::string::npos) << text;
+  EXPECT_NE(text.find("1  intermediate_size 48 is not divisible by tp 7"), std::string::npos);
+}
+
+TEST(Report, HasNoEscapesUnlessColorIsAskedFor) {
+  EXPECT_EQ(matrix::report_text(outcome_with_failures(), {}).find('\x1b'), std::string::npos);
+  EXPECT_NE(matrix::report_text(outcome_with_failures(),
+                                {.color = true, .results_path = "", .replay_command = ""})
+                .find('\x1b'),
+            std::string::npos);
+}
+
+TEST(Report, GroupsDigitsByThree) {
+  EXPECT_EQ(matrix::with_commas(0), "0");
+  EXPECT_EQ(matrix::with_commas(999), "999");
+  EXPECT_EQ(matrix::with_commas(1000), "1,000");
+  EXPECT_EQ(matrix::with_commas(1234567), "1,234,567");
+  EXPECT_EQ(matrix::with_commas(-123456), "-123,456");
+}
+
+TEST(ExitCode, FollowsTheWorstThatHappened) {
+  SweepOutcome outcome;
+  EXPECT_EQ(matrix::exit_code_of(outcome), 4);
+  outcome.summary.count(Verdict::kInvalid) = 2;
+  EXPECT_EQ(matrix::exit_code_of(outcome), 4);
+  outcome.summary.count(Verdict::kPass) = 1;
+  EXPECT_EQ(matrix::exit_code_of(outcome), 0);
+  for (const Verdict verdict : {Verdict::kFail, Verdict::kError, Verdict::kTimeout}) {
+    SweepOutcome bad = outcome;
+    bad.summary.count(verdict) = 1;
+    EXPECT_EQ(matrix::exit_code_of(bad), 1);
+  }
+  outcome.interrupted = true;
+  EXPECT_EQ(matrix::exit_code_of(outcome), 130);
+}
+
+TEST(Progress, DrawsABarWithRateAndTimeLeft) {
+  const matrix::ProgressState state{
+      .num_done = 50, .num_cases = 100, .num_bad = 2, .seconds = 5.0, .cases_per_second = 10.0};
+  EXPECT_EQ(matrix::progress_bar(state),
+            "[===============>              ] 50/100  50%  10 cases/s  5 s left  2 failed");
+  EXPECT_EQ(matrix::progress_line(state), "50 of 100 cases, 10 cases/s, 2 failed");
+}
+
+TEST(Progress, SpeaksSeldomWhereThereIsNoTerminal) {
+  const TemporaryFolder folder;
+  std::FILE* file = std::fopen(folder.file("log").c_str(), "w");
+  matrix::Progress progress(file, matrix::Progress::Style::kLines);
+  matrix::ProgressState state{
+      .num_done = 0, .num_cases = 1000, .num_bad = 0, .seconds = 0.0, .cases_per_second = 10.0};
+  for (std::size_t i = 0; i < 120; ++i) {
+    state.seconds = static_cast<double>(i) * 0.1;
+    progress.update(state);
+  }
+  progress.finish(state);
+  std::fclose(file);
+  std::istringstream lines(read_text(folder.file("log")));
+  std::string line;
+  int num_lines = 0;
+  while (std::getline(lines, line)) ++num_lines;
+  EXPECT_EQ(num_lines, 3);  // at 2 s, at 7 s, and the last
+}
+
+}  // namespace
+}  // namespace lockstep::test

@@ -1,0 +1,131 @@
+// What results come to, whatever order they arrive in.
+#include "matrix/sweep/tally.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "matrix/sweep/report_text.h"
+#include "tests/matrix/sweep/sample_results.h"
+
+namespace lockstep::test {
+namespace {
+
+using matrix::CaseResult;
+using matrix::Tally;
+using matrix::Verdict;
+
+CaseResult failing(const std::string& name, const std::string& where) {
+  CaseResult result = sample_result(name, 1, Verdict::kFail);
+  result.checks = {passed_check("loss", "step 0", 1e-16),
+                   failed_check("grads", where, "x2 = tp"),
+                   failed_check("params", where, "")};
+  return result;
+}
+
+TEST(Tally, KeepsTheWorstPlaceOfACheckEvenWhenAllPass) {
+  Tally tally;
+  for (std::size_t i = 0; i < 3; ++i) {
+    CaseResult result = sample_result("case" + std::to_string(i), 1, Verdict::kPass);
+    result.checks = {passed_check("grads", "w" + std::to_string(i), i == 1 ? 1e-13 : 1e-15)};
+    tally.add(i, result);
+  }
+  ASSERT_EQ(tally.checks().size(), 1U);
+  EXPECT_EQ(tally.checks()[0].worst.where, "w1");
+  EXPECT_EQ(tally.checks()[0].worst_case.name, "case1");
+  EXPECT_EQ(tally.checks()[0].num_passed, 3);
+  EXPECT_EQ(tally.checks()[0].num_compared, 93);
+}
+
+TEST(Tally, HoldsNaNToBeWorseThanAnyNumber) {
+  Tally tally;
+  CaseResult result = sample_result("a", 1, Verdict::kFail);
+  result.checks = {failed_check("grads", "nan", "")};
+  result.checks[0].worst.error = std::nan("");
+  tally.add(0, result);
+  result.checks[0].worst = {
+      .where = "large", .ranks = {}, .error = 1e300, .bound = 1e-10, .hint = ""};
+  tally.add(1, result);
+  EXPECT_EQ(tally.checks()[0].worst.where, "nan");
+}
+
+TEST(Tally, NeverCountsNotApplicableAsAPass) {
+  Tally tally;
+  CaseResult result = sample_result("a", 1, Verdict::kPass);
+  result.checks = {sim::CheckResult()};
+  tally.add(0, result);
+  EXPECT_EQ(tally.checks()[0].num_passed, 0);
+  EXPECT_EQ(tally.checks()[0].num_not_applicable, 1);
+}
+
+TEST(Tally, GroupsFailingCasesByTheirFirstFailingCheckWhereAndHint) {
+  Tally tally;
+  for (std::size_t i = 0; i < 6; ++i) tally.add(i, failing("q" + std::to_string(i), "q.weight"));
+  tally.add(6, failing("k6", "k.weight"));
+  const auto signatures = tally.signatures();
+  ASSERT_EQ(signatures.size(), 2U);
+  EXPECT_EQ(signatures[0].num_cases, 6);
+  EXPECT_EQ(signatures[0].signature.check, "grads");
+  EXPECT_EQ(signatures[0].signature.where, "q.weight");
+  EXPECT_EQ(signatures[0].signature.hint, "x2 = tp");
+  ASSERT_EQ(signatures[0].first_cases.size(), matrix::kMaxNamesShown);
+  EXPECT_EQ(signatures[0].first_cases[0].name, "q0");
+  EXPECT_EQ(signatures[1].first_cases[0].name, "k6");
+}
+
+TEST(Tally, PutsCollectivesBeforeWhatTheyBreak) {
+  CaseResult result = failing("a", "w");
+  result.checks.push_back(failed_check("collectives", "finalize.dp_sum", ""));
+  EXPECT_EQ(matrix::signature_of(result).check, "collectives");
+}
+
+TEST(Tally, GroupsErrorsByTheFirstLineOfTheirReason) {
+  Tally tally;
+  for (std::size_t i = 0; i < 2; ++i) {
+    CaseResult result = sample_result("e" + std::to_string(i), 1, Verdict::kError);
+    result.reason = "deadlock\nrank " + std::to_string(i);
+    tally.add(i, result);
+  }
+  ASSERT_EQ(tally.signatures().size(), 1U);
+  EXPECT_EQ(tally.signatures()[0].signature.reason, "deadlock");
+}
+
+TEST(Tally, IsTheSameInEveryOrderOfArrival) {
+  const auto tell = [](const std::vector<std::size_t>& order) {
+    matrix::SweepOutcome outcome;
+    for (const std::size_t i : order) {
+      outcome.tally.add(i, failing("c" + std::to_string(i), i % 3 == 0 ? "q" : "k"));
+    }
+    outcome.summary = outcome.tally.counts();
+    return matrix::report_text(outcome, {});
+  };
+  std::vector<std::size_t> forward;
+  for (std::size_t i = 0; i < 40; ++i) forward.push_back(i);
+  EXPECT_EQ(tell(forward), tell({forward.rbegin(), forward.rend()}));
+}
+
+TEST(Tally, KeepsTheFirstFailingCasesOnly) {
+  Tally tally;
+  for (std::size_t i = 40; i-- > 0;) tally.add(i, failing("c" + std::to_string(i), "w"));
+  ASSERT_EQ(tally.failing().size(), matrix::kMaxCasesShown);
+  EXPECT_EQ(tally.failing().front().result.name, "c0");
+  EXPECT_EQ(tally.failing().back().result.name, "c15");
+  EXPECT_EQ(tally.num_bad(), 40);
+}
+
+TEST(Tally, CountsInvalidCasesByReason) {
+  Tally tally;
+  for (std::size_t i = 0; i < 3; ++i) {
+    CaseResult result = sample_result("i" + std::to_string(i), 1, Verdict::kInvalid);
+    result.reason = i == 0 ? "rare" : "common";
+    tally.add(i, result);
+  }
+  const auto reasons = tally.invalid_reasons();
+  ASSERT_EQ(reasons.size(), 2U);
+  EXPECT_EQ(reasons[0].first, "common");
+  EXPECT_EQ(reasons[0].second, 2);
+  EXPECT_EQ(tally.num_bad(), 0);
+}
+
+}  // namespace
+}  // namespace lockstep::test
