@@ -14,10 +14,10 @@ enum class CheckVerdict { kPass, kFail, kNotApplicable };
 // One compared place: where it is, how far it was from right, and what explains it.
 struct Place {
   std::string where;  // tensor, micro-batch or call
-  std::vector<Rank> ranks;
-  double error = 0.0;  // not finite: NaN or infinity was found
-  double bound = 0.0;  // 0: bitwise
-  std::string hint;    // "x0.5 = 1/tp or 1/dp"; empty where no simple ratio explains it
+  std::vector<Rank> ranks = {};
+  double error = 0.0;     // not finite: NaN or infinity was found
+  double bound = 0.0;     // 0: bitwise
+  std::string hint = {};  // "x0.5 = 1/tp or 1/dp"; empty where no simple ratio explains it
 };
 
 inline constexpr std::size_t kMaxPlaces = 16;

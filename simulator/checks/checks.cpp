@@ -1,0 +1,66 @@
+// All checks that the contract names, built or not.
+#include "simulator/checks/checks.h"
+
+#include <algorithm>
+
+#include "simulator/checks/collectives.h"
+#include "simulator/checks/grads.h"
+#include "simulator/checks/loss.h"
+#include "simulator/checks/params.h"
+#include "simulator/checks/replicas.h"
+
+namespace lockstep::sim {
+namespace {
+
+using Run = std::function<CheckResult(const TrialResult&, const Oracle&)>;
+
+Check built(std::string name, std::string summary, Run run) {
+  return {.name = std::move(name), .summary = std::move(summary), .built = true, .run = run};
+}
+
+Check planned(std::string name, std::string summary) {
+  return {.name = std::move(name), .summary = std::move(summary), .built = false, .run = nullptr};
+}
+
+std::vector<Check> all_checks() {
+  return {
+      built("loss",
+            "holds when per-micro-batch and global losses equal the reference on every rank",
+            check_loss),
+      planned("activations", "holds when the traced activations equal the reference"),
+      built("grads",
+            "holds when every parameter's gradient after finalisation equals the reference",
+            check_grads),
+      built("replicas",
+            "holds when gradients and parameters are bitwise equal on all ranks that hold them",
+            check_replicas),
+      planned("norms", "holds when gradient and parameter norms and their probes are right"),
+      planned("clip", "holds when clipped gradients equal the reference"),
+      planned("update",
+              "holds when the optimizer applied to this run's gradients gives its masters"),
+      built("params", "holds when parameters after each step equal the reference", check_params),
+      built("collectives",
+            "holds when every collective call matched and none was left pending",
+            check_collectives),
+      planned("races", "holds when no two unordered accesses to one buffer include a write"),
+      planned("exports", "holds when weights in Hugging Face form equal the reference's"),
+      planned("dumps", "holds when a dump holds every gradient and traced activation"),
+      planned("memory", "holds when what must not be allocated is not"),
+  };
+}
+
+}  // namespace
+
+std::span<const Check> checks() {
+  static const std::vector<Check> table = all_checks();
+  return table;
+}
+
+const Check* find_check(std::string_view name) {
+  const std::span<const Check> table = checks();
+  const auto found = std::find_if(
+      table.begin(), table.end(), [&](const Check& check) { return check.name == name; });
+  return found == table.end() ? nullptr : &*found;
+}
+
+}  // namespace lockstep::sim

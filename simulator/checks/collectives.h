@@ -1,0 +1,12 @@
+// Check collectives: every call matched, none was left pending, no rank waits for ever.
+#pragma once
+
+#include "simulator/checks/check_result.h"
+#include "simulator/checks/oracle.h"
+#include "simulator/runtime/trial.h"
+
+namespace lockstep::sim {
+
+CheckResult check_collectives(const TrialResult& trial, const Oracle& oracle);
+
+}  // namespace lockstep::sim

@@ -1,0 +1,12 @@
+// Check grads: every parameter's gradient after finalisation equals the reference.
+#pragma once
+
+#include "simulator/checks/check_result.h"
+#include "simulator/checks/oracle.h"
+#include "simulator/runtime/trial.h"
+
+namespace lockstep::sim {
+
+CheckResult check_grads(const TrialResult& trial, const Oracle& oracle);
+
+}  // namespace lockstep::sim

@@ -1,0 +1,87 @@
+// Least-squares ratios and the products of group sizes that equal them.
+#include "simulator/checks/hint.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace lockstep::sim {
+namespace {
+
+constexpr double kFitTolerance = 1e-6;
+constexpr double kRatioTolerance = 1e-9;
+
+bool equals(double a, double b) { return std::abs(a - b) <= kRatioTolerance * std::abs(b); }
+
+}  // namespace
+
+std::vector<NamedSize> sizes_of(const Case& c) {
+  std::vector<NamedSize> sizes = {{.name = "tp", .size = c.layout.tp},
+                                  {.name = "cp", .size = c.layout.cp},
+                                  {.name = "dp", .size = c.layout.dp},
+                                  {.name = "pp", .size = c.layout.pp}};
+  if (c.model.num_experts > 0) {
+    sizes.push_back({.name = "ep", .size = c.layout.ep});
+    sizes.push_back({.name = "etp", .size = expert_tensor_parallel(c.layout)});
+    sizes.push_back({.name = "edp", .size = expert_data_parallel(c.layout)});
+  }
+  sizes.push_back({.name = "num_micro_batches", .size = num_micro_batches(c)});
+  std::erase_if(sizes, [](const NamedSize& size) { return size.size <= 1; });
+  return sizes;
+}
+
+std::string explain_ratio(double ratio, std::span<const NamedSize> sizes) {
+  std::vector<std::string> names;
+  for (const NamedSize& a : sizes) {
+    const auto size = static_cast<double>(a.size);
+    if (equals(ratio, size)) names.push_back(std::string(a.name));
+    if (equals(ratio, 1.0 / size)) names.push_back(fmt::format("1/{}", a.name));
+  }
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    for (std::size_t j = 0; j < sizes.size(); ++j) {
+      if (i == j) continue;
+      const NamedSize& a = sizes[i];
+      const NamedSize& b = sizes[j];
+      const auto size_a = static_cast<double>(a.size);
+      const auto size_b = static_cast<double>(b.size);
+      if (i < j && equals(ratio, size_a * size_b)) {
+        names.push_back(fmt::format("{}*{}", a.name, b.name));
+      }
+      if (i < j && equals(ratio, 1.0 / (size_a * size_b))) {
+        names.push_back(fmt::format("1/({}*{})", a.name, b.name));
+      }
+      if (equals(ratio, size_a / size_b)) names.push_back(fmt::format("{}/{}", a.name, b.name));
+    }
+  }
+  const std::string text = fmt::format("x{:.6g}", ratio);
+  return names.empty() ? text : fmt::format("{} = {}", text, fmt::join(names, " or "));
+}
+
+std::string hint_of(const Compared& compared, std::span<const NamedSize> sizes) {
+  const std::size_t count = compared.got.size();
+  double got_got = 0.0;
+  double got_reference = 0.0;
+  double reference_reference = 0.0;
+  bool is_missing = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double got = compared.got[i];
+    if (!std::isfinite(got)) return "not finite";
+    is_missing = is_missing && got == 0.0;
+    got_got += got * got;
+    got_reference += got * compared.reference[i];
+    reference_reference += compared.reference[i] * compared.reference[i];
+  }
+  if (reference_reference == 0.0) return "";
+  if (is_missing) return "x0 (missing)";
+  const double ratio = got_reference / reference_reference;
+  double squares = 0.0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double rest = compared.got[i] - ratio * compared.reference[i];
+    squares += rest * rest;
+  }
+  // Also false where sums overflow.
+  if (!(std::sqrt(squares) <= kFitTolerance * std::sqrt(got_got))) return "";
+  return equals(ratio, 1.0) ? "" : explain_ratio(ratio, sizes);
+}
+
+}  // namespace lockstep::sim

@@ -1,0 +1,36 @@
+// Explains a wrong value by a ratio, and the ratio by group sizes: "x0.5 = 1/tp or 1/dp".
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/config/case.h"
+
+namespace lockstep::sim {
+
+struct NamedSize {
+  std::string_view name;
+  std::int64_t size = 0;
+};
+
+// The sizes above 1 that a factor may come from. Expert ones only where the model has experts.
+std::vector<NamedSize> sizes_of(const Case& c);
+
+// "x0.5 = 1/tp or 1/dp": every product of at most two sizes (a, 1/a, a b, 1/(a b), a/b) that equals
+// the ratio to 1e-9; the ratio alone where none does.
+std::string explain_ratio(double ratio, std::span<const NamedSize> sizes);
+
+struct Compared {
+  std::span<const double> got;
+  std::span<const double> reference;
+};
+
+// The least-squares ratio r = <reference, got> / <reference, reference>, explained, where
+// ‖got - r reference‖ <= 1e-6 ‖got‖ and r is not 1. "x0 (missing)" where all of got is 0, "not
+// finite" where some of it is NaN or infinite. Empty where no ratio explains it.
+std::string hint_of(const Compared& compared, std::span<const NamedSize> sizes);
+
+}  // namespace lockstep::sim

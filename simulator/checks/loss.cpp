@@ -1,0 +1,182 @@
+// The loss check: by micro-batch and over the global batch.
+#include "simulator/checks/loss.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "simulator/checks/block_error.h"
+#include "simulator/checks/hint.h"
+#include "simulator/checks/holdings.h"
+#include "simulator/checks/tally.h"
+
+namespace lockstep::sim {
+namespace {
+
+constexpr double kSmallestScale = 1e-3;
+
+struct RankValue {
+  Rank rank;
+  double value = 0.0;
+};
+
+struct Scalar {
+  std::string name;
+  std::size_t step = 0;
+  double reference = 0.0;
+};
+
+// dp is the axis outside tp and cp (semantics, section 1.1).
+std::int64_t data_parallel_rank(const Layout& layout, std::size_t rank) {
+  return static_cast<std::int64_t>(rank) / (layout.tp * layout.cp) % layout.dp;
+}
+
+class LossComparison {
+ public:
+  LossComparison(const TrialResult& trial, double bound)
+      : trial_(trial), bound_(bound), sizes_(sizes_of(trial.c)), tally_("loss") {}
+
+  Tally& tally() { return tally_; }
+  CheckResult conclude() && { return std::move(tally_).conclude(); }
+
+  void compare_step(std::size_t step, const OracleStep& oracle) {
+    const auto num_micro = static_cast<std::int64_t>(oracle.micro_batch_losses.size());
+    const std::int64_t holders = num_holders(trial_.c) / trial_.c.layout.dp;
+    for (std::int64_t g = 0; g < num_micro; ++g) {
+      tally_.expect(2 * holders + holders - 1);
+      compare_micro_batch(step, g, oracle);
+    }
+    const std::int64_t world = world_size(trial_.c.layout);
+    tally_.expect(world + world - 1);
+    std::vector<RankValue> losses;
+    for (std::size_t rank = 0; rank < trial_.ranks.size(); ++rank) {
+      const std::vector<StepResult>& steps = trial_.ranks[rank].steps;
+      if (step >= steps.size()) continue;
+      losses.push_back({.rank = Rank{static_cast<int>(rank)}, .value = steps[step].loss});
+      check_micro_batches(step, rank, num_micro);
+    }
+    compare({.name = "global loss", .step = step, .reference = oracle.loss}, losses);
+    tally_.end_step();
+  }
+
+ private:
+  void compare_micro_batch(std::size_t step, std::int64_t g, const OracleStep& oracle) {
+    const auto index = static_cast<std::size_t>(g);
+    const std::string name = fmt::format("micro-batch {}", g);
+    std::vector<RankValue> losses;
+    for (std::size_t rank = 0; rank < trial_.ranks.size(); ++rank) {
+      const std::vector<StepResult>& steps = trial_.ranks[rank].steps;
+      if (step >= steps.size() || data_parallel_rank(trial_.c.layout, rank) != g % dp()) continue;
+      const MicroBatchLoss* loss = find_loss(steps[step], g);
+      if (loss == nullptr) continue;
+      const Rank holder{static_cast<int>(rank)};
+      losses.push_back({.rank = holder, .value = loss->loss});
+      compare_targets(at_step(name, step), holder, loss->targets, oracle.targets[index]);
+    }
+    compare({.name = name, .step = step, .reference = oracle.micro_batch_losses[index]}, losses);
+  }
+
+  static const MicroBatchLoss* find_loss(const StepResult& step, std::int64_t g) {
+    const auto found =
+        std::find_if(step.losses.begin(), step.losses.end(), [&](const MicroBatchLoss& loss) {
+          return loss.global_micro_batch == g;
+        });
+    return found == step.losses.end() ? nullptr : &*found;
+  }
+
+  void compare_targets(const std::string& where,
+                       Rank rank,
+                       std::int64_t targets,
+                       std::int64_t expected) {
+    const double error = std::abs(static_cast<double>(targets - expected));
+    if (!tally_.counts(error, 0.0, 1)) return;
+    tally_.add({.where = fmt::format("{}: {} targets, expected {}", where, targets, expected),
+                .ranks = {rank},
+                .error = error});
+  }
+
+  // dp rank d holds the micro-batches g = d mod dp, in order and each once.
+  void check_micro_batches(std::size_t step, std::size_t rank, std::int64_t num_micro) {
+    std::int64_t due = data_parallel_rank(trial_.c.layout, rank);
+    for (const MicroBatchLoss& loss : trial_.ranks[rank].steps[step].losses) {
+      if (loss.global_micro_batch != due || due >= num_micro) {
+        tally_.fail(fmt::format("rank {} reports micro-batch {} at step {}, where {} is due",
+                                rank,
+                                loss.global_micro_batch,
+                                step,
+                                due < num_micro ? std::to_string(due) : "none"));
+        return;
+      }
+      due += dp();
+    }
+    if (due < num_micro) {
+      tally_.fail(fmt::format("rank {} lacks micro-batch {} at step {}", rank, due, step));
+    }
+  }
+
+  // Against the reference, then among each other.
+  void compare(const Scalar& scalar, std::span<const RankValue> values) {
+    if (values.empty()) return;
+    Place place{.where = at_step(scalar.name, scalar.step), .error = 0.0, .bound = bound_};
+    for (const RankValue& value : values) {
+      const double difference = std::abs(value.value - scalar.reference);
+      const double error = difference / std::max(std::abs(scalar.reference), kSmallestScale);
+      if (!(error <= bound_)) place.ranks.push_back(value.rank);
+      if (!is_worse(error, place.error)) continue;
+      place.error = error;
+      place.hint = error <= bound_ ? "" : hint(value.value, scalar.reference);
+    }
+    if (tally_.counts(place.error, bound_, static_cast<std::int64_t>(values.size()))) {
+      tally_.add(std::move(place));
+    }
+    compare_among(scalar, values);
+  }
+
+  void compare_among(const Scalar& scalar, std::span<const RankValue> values) {
+    Place place{.where = at_step(scalar.name + " across ranks", scalar.step)};
+    for (const RankValue& value : values.subspan(1)) {
+      if (std::bit_cast<std::uint64_t>(value.value) ==
+          std::bit_cast<std::uint64_t>(values.front().value)) {
+        continue;
+      }
+      const double difference = std::max(std::abs(value.value - values.front().value),
+                                         std::numeric_limits<double>::denorm_min());
+      if (is_worse(difference, place.error)) place.error = difference;
+      place.ranks.push_back(value.rank);
+    }
+    if (!place.ranks.empty()) place.ranks.insert(place.ranks.begin(), values.front().rank);
+    const auto comparisons = static_cast<std::int64_t>(values.size()) - 1;
+    if (tally_.counts(place.error, 0.0, comparisons)) tally_.add(std::move(place));
+  }
+
+  std::string hint(double got, double reference) const {
+    return hint_of({.got = std::span(&got, 1), .reference = std::span(&reference, 1)}, sizes_);
+  }
+
+  std::int64_t dp() const { return trial_.c.layout.dp; }
+
+  const TrialResult& trial_;
+  double bound_;
+  std::vector<NamedSize> sizes_;
+  Tally tally_;
+};
+
+}  // namespace
+
+CheckResult check_loss(const TrialResult& trial, const Oracle& oracle) {
+  const std::optional<double> bound = bound_of(trial.c.recipe.dtype);
+  if (!bound) return not_applicable("loss", "it compares f64 only");
+  LossComparison comparison(trial, *bound);
+  const std::string misfit = steps_misfit_of(trial, oracle);
+  if (!misfit.empty()) comparison.tally().fail(misfit);
+  for (std::size_t step = 0; step < oracle.steps.size(); ++step) {
+    comparison.compare_step(step, oracle.steps[step]);
+  }
+  return std::move(comparison).conclude();
+}
+
+}  // namespace lockstep::sim

@@ -1,0 +1,16 @@
+// Check replicas: what several ranks hold of one tensor is bitwise equal.
+//
+// Ranks that hold the same elements of a gradient (after finalisation) or parameter (after the
+// update) are replicas. A tensor that is cut over tp has tp groups of world / tp replicas, another
+// one group of all ranks; a group of n makes n - 1 comparisons. Equal NaN bits are equal.
+#pragma once
+
+#include "simulator/checks/check_result.h"
+#include "simulator/checks/oracle.h"
+#include "simulator/runtime/trial.h"
+
+namespace lockstep::sim {
+
+CheckResult check_replicas(const TrialResult& trial, const Oracle& oracle);
+
+}  // namespace lockstep::sim
