@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 class Sweep {
  public:
-  Sweep(const std::vector<SweepCase>& known,
+  Sweep(const std::vector<NamedCase>& known,
         const SweepOptions& options,
         ResultsFile& results,
         Progress& progress)
@@ -62,12 +62,12 @@ class Sweep {
     outcome_.num_kept = finished_.size();
   }
 
-  static CaseResult result_of(const SweepCase& sweep_case, Verdict verdict) {
+  static CaseResult result_of(const NamedCase& named_case, Verdict verdict) {
     CaseResult result;
-    result.name = sweep_case.name;
-    result.c = sweep_case.c;
+    result.name = named_case.name;
+    result.c = named_case.c;
     result.verdict = verdict;
-    result.reason = sweep_case.invalid_reason;
+    result.reason = named_case.invalid_reason;
     return result;
   }
 
@@ -158,7 +158,7 @@ class Sweep {
     results_.write_beside("summary.json", summary_to_json(outcome_.summary) + "\n");
   }
 
-  const std::vector<SweepCase>& known_;
+  const std::vector<NamedCase>& known_;
   const SweepOptions& options_;
   ResultsFile& results_;
   Progress& progress_;
@@ -172,7 +172,7 @@ class Sweep {
 
 }  // namespace
 
-SweepOutcome run_sweep(const std::vector<SweepCase>& known,
+SweepOutcome run_sweep(const std::vector<NamedCase>& known,
                        const std::vector<std::size_t>& selected,
                        const SweepOptions& options,
                        ResultsFile& results,

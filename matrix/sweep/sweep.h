@@ -6,7 +6,7 @@
 
 #include "matrix/sweep/progress.h"
 #include "matrix/sweep/results_file.h"
-#include "matrix/sweep/sweep_case.h"
+#include "matrix/spec/expand.h"
 #include "matrix/sweep/tally.h"
 
 namespace lockstep::matrix {
@@ -32,7 +32,7 @@ struct SweepOutcome {
 // `known` are all cases of the spec, in its order; `selected` those to run now, by index. Earlier
 // lines of known cases are kept on resume even where they are not selected now. Writes summary.json
 // at the end, interrupted or not.
-SweepOutcome run_sweep(const std::vector<SweepCase>& known,
+SweepOutcome run_sweep(const std::vector<NamedCase>& known,
                        const std::vector<std::size_t>& selected,
                        const SweepOptions& options,
                        ResultsFile& results,

@@ -16,13 +16,13 @@ namespace {
 
 using matrix::CaseResult;
 using matrix::ResultsFile;
-using matrix::SweepCase;
+using matrix::NamedCase;
 using matrix::SweepOptions;
 using matrix::SweepOutcome;
 using matrix::Verdict;
 
-std::vector<SweepCase> cases_named(const std::vector<std::string>& names) {
-  std::vector<SweepCase> cases;
+std::vector<NamedCase> cases_named(const std::vector<std::string>& names) {
+  std::vector<NamedCase> cases;
   for (const std::string& name : names) {
     const auto seed = static_cast<std::int64_t>(cases.size());
     cases.push_back({.name = name, .c = sample_case(seed), .invalid_reason = ""});
@@ -30,7 +30,7 @@ std::vector<SweepCase> cases_named(const std::vector<std::string>& names) {
   return cases;
 }
 
-std::vector<std::size_t> all_of(const std::vector<SweepCase>& cases) {
+std::vector<std::size_t> all_of(const std::vector<NamedCase>& cases) {
   std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < cases.size(); ++i) indices.push_back(i);
   return indices;
@@ -44,7 +44,7 @@ SweepOptions fake_options(std::size_t num_jobs) {
   return options;
 }
 
-SweepOutcome sweep(const std::vector<SweepCase>& cases,
+SweepOutcome sweep(const std::vector<NamedCase>& cases,
                    const SweepOptions& options,
                    const std::string& folder) {
   ResultsFile results(folder);
@@ -152,7 +152,7 @@ TEST(Sweep, RefusesAWorkerThatCannotBeStarted) {
 
 TEST(Sweep, RecordsInvalidCasesWithoutRunningThem) {
   const TemporaryFolder folder;
-  std::vector<SweepCase> cases = cases_named({"segv"});
+  std::vector<NamedCase> cases = cases_named({"segv"});
   cases[0].invalid_reason = "cannot exist";
   const SweepOutcome outcome = sweep(cases, fake_options(1), folder.path());
   EXPECT_EQ(outcome.summary.count(Verdict::kInvalid), 1);
@@ -163,7 +163,7 @@ TEST(Sweep, RecordsInvalidCasesWithoutRunningThem) {
 
 TEST(Sweep, ResumesWithWhatIsMissingOrChanged) {
   const TemporaryFolder folder;
-  std::vector<SweepCase> cases = cases_named({"a", "b", "c"});
+  std::vector<NamedCase> cases = cases_named({"a", "b", "c"});
   sweep(cases, fake_options(1), folder.path());
   const std::string before = result_named(folder.path(), "a").digest;
   const std::string text = read_text(folder.file("results.jsonl"));
@@ -182,7 +182,7 @@ TEST(Sweep, ResumesWithWhatIsMissingOrChanged) {
 
 TEST(Sweep, KeepsResultsOfOtherShardsOnResume) {
   const TemporaryFolder folder;
-  const std::vector<SweepCase> cases = cases_named({"a", "b"});
+  const std::vector<NamedCase> cases = cases_named({"a", "b"});
   matrix::Progress silent(stderr, matrix::Progress::Style::kSilent);
   SweepOptions options = fake_options(1);
   options.resume = true;
