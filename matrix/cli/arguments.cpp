@@ -1,0 +1,97 @@
+// Parses the command line from the table of sub-commands; the one file that sees CLI11.
+#include "matrix/cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "core/base/errors.h"
+#include "core/config/fields.h"
+#include "matrix/cli/commands.h"
+
+namespace lockstep::matrix {
+namespace {
+
+constexpr std::size_t kHelpColumn = 34;
+
+const char* const kAbout =
+    "Lockstep proves that a parallel layout trains the same model as one device does,\n"
+    "on simulated ranks, and says exactly where it does not.";
+
+const char* const kExitCodes =
+    "Exit codes: 0 all passed, 1 some case failed, 2 bad usage or input, 3 not in this build,\n"
+    "            4 nothing ran, 130 interrupted.";
+
+void add_command(CLI::App& app, const Command& command, Arguments& arguments) {
+  CLI::App* sub = app.add_subcommand(command.name, command.summary);
+  sub->footer("Example:\n  " + command.example);
+  if (command.hidden) sub->group("");
+  if (!command.run) sub->allow_extras();
+  if (!command.subject.empty()) {
+    sub->add_option(command.subject, arguments.subject, command.subject_summary)
+        ->required()
+        ->type_name("");
+  }
+  for (const ValueOption& option : command.values) {
+    sub->add_option(option.flag, arguments.*option.value, option.summary)
+        ->type_name(option.placeholder);
+  }
+  for (const ListOption& option : command.lists) {
+    sub->add_option(option.flag, arguments.*option.values, option.summary)
+        ->type_name(option.placeholder)
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+  for (const SwitchOption& option : command.switches) {
+    sub->add_flag(option.flag, arguments.*option.value, option.summary);
+  }
+}
+
+// A mistyped sub-command is told before the parser speaks of an unexpected argument.
+void check_command_name(const std::vector<std::string>& words) {
+  if (words.empty()) {
+    throw UsageError("a sub-command is needed, as in 'lockstep sweep SPEC'; see lockstep --help");
+  }
+  if (words.front().starts_with("-")) return;
+  std::vector<std::string> names;
+  for (const Command& command : commands()) {
+    if (command.name == words.front()) return;
+    if (!command.hidden) names.push_back(command.name);
+  }
+  const std::string nearest = nearest_name(words.front(), names);
+  throw UsageError(
+      "unknown sub-command '" + words.front() + "'" +
+      (nearest.empty() ? "; see lockstep --help" : "; did you mean '" + nearest + "'?"));
+}
+
+}  // namespace
+
+Arguments parse_arguments(const std::vector<std::string>& words) {
+  check_command_name(words);
+  Arguments arguments;
+  CLI::App app(kAbout, "lockstep");
+  app.get_formatter()->column_width(kHelpColumn);
+  app.footer(kExitCodes);
+  app.require_subcommand(0, 1);
+  bool version = false;
+  app.add_flag("--version", version, "what this command was built from and with");
+  for (const Command& command : commands()) add_command(app, command, arguments);
+  try {
+    // The parser takes the words from the back.
+    std::vector<std::string> reversed(words.rbegin(), words.rend());
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    arguments.command = "help";
+    arguments.help = app.help();
+    return arguments;
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(std::string(error.what()) + "; see lockstep " +
+                     (words.front().starts_with("-") ? "" : words.front() + " ") + "--help");
+  }
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  arguments.command = version ? "version" : chosen.empty() ? "" : chosen.front()->get_name();
+  if (arguments.command.empty()) check_command_name({});
+  return arguments;
+}
+
+}  // namespace lockstep::matrix

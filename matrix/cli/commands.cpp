@@ -1,0 +1,147 @@
+// Rows of the table of sub-commands, in the order in which help lists them.
+#include "matrix/cli/commands.h"
+
+namespace lockstep::matrix {
+namespace {
+
+using A = Arguments;
+
+const ValueOption kShard{"--shard", &A::shard, "I/N", "only part I of N, counted from 1"};
+const ValueOption kOnly{"--only", &A::only, "EXPR", "only cases for which this holds: 'tp > 1'"};
+const ValueOption kLimit{"--limit", &A::limit, "N", "only the first N of those"};
+const ValueOption kSeed{
+    "--seed", &A::seed, "S", "seed of weights and data, for all cases (as --set seed=S)"};
+const ValueOption kRanks{
+    "--ranks", &A::ranks, "fibers|threads", "what a simulated rank runs on (fibers)"};
+const ListOption kSet{
+    "--set", &A::set, "KEY=VALUE", "override a field of the spec's model, layout or recipe"};
+const ListOption kDefect{"--defect", &A::defects, "ID", "edit this known bug into every case"};
+
+Command sweep_row() {
+  return {.name = "sweep",
+          .summary = "run all cases of a spec and hold each against the reference",
+          .subject = "SPEC",
+          .subject_summary = "the spec, a YAML file",
+          .example = "lockstep sweep ci/matrices/quick.yaml --jobs 2 --only 'tp > 1'",
+          .values = {{"--out",
+                      &A::out,
+                      "DIR",
+                      "where results go (lockstep-out/NAME); replaces earlier results there "
+                      "unless --resume"},
+                     {"--device", &A::device, "cpu|cuda", "what computes (cpu)"},
+                     {"--comm", &A::comm, "inproc|gloo|nccl", "what communicates (inproc)"},
+                     kRanks,
+                     {"--jobs", &A::jobs, "N", "worker processes (the number of cores)"},
+                     kShard,
+                     kOnly,
+                     kLimit,
+                     kSeed,
+                     {"--timeout", &A::timeout, "S", "seconds a case may take (60)"},
+                     {"--format", &A::format, "text|json", "report or summary (text)"}},
+          .lists = {kDefect, kSet},
+          .switches = {{"--resume", &A::resume, "keep finished cases of --out, run the others"}},
+          .run = sweep_command};
+}
+
+Command expand_row() {
+  return {.name = "expand",
+          .summary = "list the cases of a spec without running them",
+          .subject = "SPEC",
+          .subject_summary = "the spec, a YAML file",
+          .example = "lockstep expand ci/matrices/quick.yaml --shard 1/4 --format github",
+          .values = {kShard,
+                     kOnly,
+                     kLimit,
+                     kSeed,
+                     {"--format",
+                      &A::format,
+                      "table|json|github",
+                      "table, one JSON object a line, or a job matrix (table)"}},
+          .lists = {kDefect, kSet},
+          .switches = {},
+          .run = expand_command};
+}
+
+Command run_row() {
+  return {.name = "run",
+          .summary = "run one case in this process; its result line goes to standard output",
+          .subject = "",
+          .subject_summary = "",
+          .example = "lockstep run --case '{\"preset\":\"tiny-linear\",\"tp\":2,\"dp\":3}'",
+          .values = {{"--case", &A::case_text, "JSON|@FILE", "the case; missing fields: defaults"},
+                     kRanks,
+                     {"--trace", &A::trace, "FILE", "write a timeline (not built yet)"},
+                     {"--dump", &A::dump, "DIR", "write all tensors (not built yet)"}},
+          .lists = {},
+          .switches = {},
+          .run = run_command};
+}
+
+Command planned(const std::string& name, const std::string& summary, const std::string& example) {
+  return {.name = name,
+          .summary = summary + " (not built yet)",
+          .subject = "",
+          .subject_summary = "",
+          .example = example,
+          .values = {},
+          .lists = {},
+          .switches = {},
+          .run = nullptr};
+}
+
+Command list_row() {
+  return {.name = "list",
+          .summary = "what there is: axes, checks, defects, presets, backends",
+          .subject = "WHAT",
+          .subject_summary = "axes, checks, defects, presets or backends",
+          .example = "lockstep list axes",
+          .values = {},
+          .lists = {},
+          .switches = {},
+          .run = list_command};
+}
+
+Command worker_row() {
+  return {.name = "worker",
+          .summary = "serve cases of a sweep on standard input",
+          .subject = "",
+          .subject_summary = "",
+          .example = "lockstep worker < requests",
+          .values = {kRanks, {"--checks", &A::checks, "LIST", "names of checks, by commas"}},
+          .lists = {},
+          .switches = {},
+          .run = worker_command,
+          .hidden = true};
+}
+
+}  // namespace
+
+std::span<const Command> commands() {
+  static const std::vector<Command> table = {
+      sweep_row(),
+      expand_row(),
+      run_row(),
+      planned("explain",
+              "the smallest condition under which cases fail",
+              "lockstep explain lockstep-out/quick"),
+      planned("mutate",
+              "every known defect in turn: caught or missed, by which check",
+              "lockstep mutate ci/matrices/quick.yaml --defect B27-dp-reduction-missing"),
+      planned("compare",
+              "two dumps, each put together over its own layout",
+              "lockstep compare dump-a dump-b --rtol 1e-6"),
+      planned("plan",
+              "plans, collectives, memory and time at full size, without data",
+              "lockstep plan ci/matrices/quick.yaml"),
+      planned("confirm",
+              "the smallest covering set of a sweep on hardware",
+              "lockstep confirm lockstep-out/quick --gpus 8 --launcher local"),
+      list_row(),
+      planned("report",
+              "a sweep's results as a document",
+              "lockstep report lockstep-out/quick --format html"),
+      worker_row()};
+  return table;
+}
+
+}  // namespace lockstep::matrix

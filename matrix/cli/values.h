@@ -1,0 +1,49 @@
+// Turns the texts of options into values, or says what would be right.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "matrix/cli/arguments.h"
+#include "simulator/runtime/cluster.h"
+
+namespace lockstep::matrix {
+
+// A device or backend that is known but that this build or machine lacks. Exit code 3.
+class NotAvailable : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// UsageError unless the whole text is an integer from `smallest` to `largest`.
+std::int64_t integer_option(std::string_view flag,
+                            std::string_view text,
+                            std::int64_t smallest,
+                            std::int64_t largest);
+
+// UsageError unless the whole text is a finite number above 0.
+double positive_option(std::string_view flag, std::string_view text);
+
+// UsageError, with the nearest, unless the text is one of `known`.
+std::string choice_option(std::string_view flag,
+                          std::string_view text,
+                          const std::vector<std::string>& known);
+
+// A backend as `list backends` shows it.
+struct BackendRow {
+  std::string flag;  // --device, --comm or --ranks
+  std::string name;
+  bool built;
+  std::string summary;
+};
+const std::vector<BackendRow>& backend_rows();
+
+// UsageError for an unknown device or backend, NotAvailable for a known one that is not built.
+void check_backends(const Arguments& arguments);
+
+sim::RankHost rank_host(const std::string& text);
+
+}  // namespace lockstep::matrix
