@@ -104,6 +104,21 @@ Findings check_listed(const std::vector<SourceFile>& files) {
   return findings;
 }
 
+Findings check_readmes(const std::vector<SourceFile>& files) {
+  std::set<std::string> with_code;
+  std::set<std::string> with_readme;
+  for (const SourceFile& file : files) {
+    if (file.path.starts_with("tests/")) continue;
+    if (is_source(file.path) || is_header(file.path)) with_code.insert(folder_of(file.path, 2));
+    if (file.path.ends_with("/README.md")) with_readme.insert(parent_of(file.path));
+  }
+  Findings findings;
+  for (const std::string& folder : with_code) {
+    if (!with_readme.contains(folder)) findings.push_back(folder + " has no README.md");
+  }
+  return findings;
+}
+
 Findings check_top_folders(const std::vector<std::string>& folders, std::string_view gitignore) {
   static constexpr std::array<std::string_view, 9> kAgreed = {
       ".ci", ".git", "backends", "ci", "cmake", "core", "matrix", "simulator", "tests"};

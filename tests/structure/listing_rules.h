@@ -15,6 +15,9 @@ namespace lockstep::test {
 // lockstep_test(...); every CMakeLists.txt by an add_subdirectory(...) above it.
 Findings check_listed(const std::vector<SourceFile>& files);
 
+// Every folder of two parts that holds code, outside tests/, tells in a README.md what lives there.
+Findings check_readmes(const std::vector<SourceFile>& files);
+
 // Names of top-level folders: only the agreed ones, and those that .gitignore keeps out.
 Findings check_top_folders(const std::vector<std::string>& folders, std::string_view gitignore);
 

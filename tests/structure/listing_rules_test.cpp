@@ -57,6 +57,15 @@ TEST(Listed, FindsASourceBelowNoList) {
   EXPECT_EQ(check_listed({{.path = "core/base/a.cpp", .text = "// A source.\n"}}).size(), 1U);
 }
 
+TEST(Readmes, AreFoundMissing) {
+  const SourceFile code = {.path = "core/base/a.cpp", .text = "// A source.\n"};
+  EXPECT_TRUE(
+      check_readmes({code, {.path = "core/base/README.md", .text = "# core/base\n"}}).empty());
+  const Findings findings = check_readmes({code, {.path = "core/README.md", .text = "# core\n"}});
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0], "core/base has no README.md");
+}
+
 TEST(TopFolders, AreTheAgreedOnesAndThoseIgnored) {
   EXPECT_TRUE(check_top_folders({"core", "tests", "build"}, "/build/\n").empty());
   const Findings findings = check_top_folders({"core", "utils"}, "/build/\n");

@@ -59,8 +59,9 @@ std::vector<SourceFile> read_tree(const std::filesystem::path& root) {
   for (const std::string_view folder : kSourceFolders) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
       const std::string path = entry.path().lexically_relative(root).generic_string();
-      const bool is_list = entry.path().filename() == "CMakeLists.txt";
-      if (!entry.is_regular_file() || !(is_list || is_source(path) || is_header(path))) continue;
+      const std::string name = entry.path().filename().string();
+      const bool is_text = name == "CMakeLists.txt" || name == "README.md";
+      if (!entry.is_regular_file() || !(is_text || is_source(path) || is_header(path))) continue;
       files.push_back({.path = path, .text = read_file(entry.path())});
     }
   }

@@ -17,7 +17,7 @@ struct SourceFile {
 // One broken rule: "core/ops/add.cpp:12: ...".
 using Findings = std::vector<std::string>;
 
-// Every .h, .cpp, .cu and CMakeLists.txt below the source folders, in the order of their paths.
+// Every .h, .cpp, .cu, CMakeLists.txt and README.md below the source folders, in order of path.
 std::vector<SourceFile> read_tree(const std::filesystem::path& root);
 
 // The same text with comments, strings and character literals blanked, line for line.

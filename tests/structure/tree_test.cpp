@@ -51,6 +51,8 @@ TEST(Tree, HasNoMutableGlobals) { expect_none(check_globals(tree())); }
 
 TEST(Tree, ListsEverySourceTestAndFolder) { expect_none(check_listed(tree())); }
 
+TEST(Tree, TellsWhatLivesInEachFolder) { expect_none(check_readmes(tree())); }
+
 TEST(Tree, HasNoOtherTopLevelFolder) {
   std::ifstream stream(root() / ".gitignore");
   const std::string ignored{std::istreambuf_iterator<char>(stream),
