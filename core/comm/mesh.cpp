@@ -106,7 +106,7 @@ Mesh::Mesh(const Layout& layout, std::string_view order) {
   // The expert factorisation reads the same order with etp for tp, edp for dp, and no cp.
   const Factorisation expert =
       factorise(order,
-                {{.name = "tp", .size = size_of(layout.etp)},
+                {{.name = "tp", .size = size_of(expert_tensor_parallel(layout))},
                  {.name = "ep", .size = size_of(layout.ep)},
                  {.name = "dp", .size = size_of(expert_data_parallel(layout))},
                  {.name = "pp", .size = size_of(layout.pp)}});

@@ -18,9 +18,9 @@ struct CaseResult {
   Case c;
   Verdict verdict = Verdict::kSkipped;
   double seconds = 0.0;
-  std::string digest;
-  std::string reason;  // of anything but a pass
-  std::vector<sim::CheckResult> checks;
+  std::string digest = {};
+  std::string reason = {};  // of anything but a pass
+  std::vector<sim::CheckResult> checks = {};
 };
 
 // One line of JSON (architecture, section 7) and back.

@@ -27,6 +27,9 @@ class CaseRunner {
 
  private:
   struct Cache;
+
+  void judge(const Case& c, CaseResult& result);
+
   RunOptions options_;
   std::unique_ptr<Cache> cache_;
 };

@@ -13,7 +13,7 @@ enum class CheckVerdict { kPass, kFail, kNotApplicable };
 
 // One compared place: where it is, how far it was from right, and what explains it.
 struct Place {
-  std::string where;  // tensor, micro-batch or call
+  std::string where = {};  // tensor, micro-batch or call
   std::vector<Rank> ranks = {};
   double error = 0.0;     // not finite: NaN or infinity was found
   double bound = 0.0;     // 0: bitwise
@@ -23,13 +23,13 @@ struct Place {
 inline constexpr std::size_t kMaxPlaces = 16;
 
 struct CheckResult {
-  std::string check;
+  std::string check = {};
   CheckVerdict verdict = CheckVerdict::kNotApplicable;
-  std::int64_t expected = 0;    // comparisons this check should make for this case
-  std::int64_t compared = 0;    // comparisons it made; unequal is a failure
-  std::string reason;           // of n/a, or of a failure that has no place
-  Place worst;                  // even when it passes
-  std::vector<Place> failures;  // at most kMaxPlaces, worst first
+  std::int64_t expected = 0;         // comparisons this check should make for this case
+  std::int64_t compared = 0;         // comparisons it made; unequal is a failure
+  std::string reason = {};           // of n/a, or of a failure that has no place
+  Place worst = {};                  // even when it passes
+  std::vector<Place> failures = {};  // at most kMaxPlaces, worst first
 };
 
 }  // namespace lockstep::sim

@@ -1,6 +1,8 @@
 // The replicas check: groups holders by the elements they hold, and compares bits.
 #include "simulator/checks/replicas.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -138,6 +140,26 @@ std::int64_t num_expected(const std::vector<Holder>& holders, const Case& c) {
   return is_cut ? c.layout.tp * (all / c.layout.tp - 1) : all - 1;
 }
 
+// What is wrong with how the tensor is dealt to ranks; empty where nothing is. Counts of
+// comparisons alone would miss a rank that moved from one group to another.
+std::string dealing_problem(const std::vector<Replicas>& groups, const Case& c) {
+  const std::int64_t replicas = num_holders(c) / c.layout.tp;
+  std::int64_t held = 0;
+  for (const Replicas& group : groups) {
+    for (const Stretch& stretch : group.front()->stretches) held += stretch.count;
+    if (static_cast<std::int64_t>(group.size()) % replicas != 0) {
+      return fmt::format("{} ranks hold the part of rank {}, expected a multiple of {}",
+                         group.size(),
+                         group.front()->held.rank.value,
+                         replicas);
+    }
+  }
+  const std::int64_t all =
+      groups.empty() ? 0 : num_full_elements(*groups.front().front()->held.shard);
+  if (held == all) return "";
+  return fmt::format("its parts have {} elements together, the tensor {}", held, all);
+}
+
 void compare_tensor(const TrialResult& trial, const TensorId& id, Tally& tally) {
   std::vector<Holder> holders;
   for (const RankShard& held : shards_of(trial, id)) {
@@ -145,14 +167,17 @@ void compare_tensor(const TrialResult& trial, const TensorId& id, Tally& tally) 
     if (problem.empty()) {
       holders.push_back({.held = held, .stretches = stretches_of(*held.shard)});
     } else {
-      tally.fail(at_step(id.name, id.step) + ": rank " + std::to_string(held.rank.value) + ": " +
-                 problem);
+      tally.fail(
+          fmt::format("{}: rank {}: {}", at_step(id.name, id.step), held.rank.value, problem));
     }
   }
   tally.expect(num_expected(holders, trial.c));
   const char* kind = id.kind == TensorKind::kGradient ? " (gradient)" : " (parameter)";
   const std::string where = at_step(std::string(id.name) + kind, id.step);
-  for (const Replicas& group : groups_of(holders, trial.c.layout)) {
+  const std::vector<Replicas> groups = groups_of(holders, trial.c.layout);
+  const std::string problem = dealing_problem(groups, trial.c);
+  if (!problem.empty()) tally.fail(where + ": " + problem);
+  for (const Replicas& group : groups) {
     if (group.size() > 1) compare_group(group, where, trial.c, tally);
   }
 }

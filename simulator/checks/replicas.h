@@ -3,6 +3,7 @@
 // Ranks that hold the same elements of a gradient (after finalisation) or parameter (after the
 // update) are replicas. A tensor that is cut over tp has tp groups of world / tp replicas, another
 // one group of all ranks; a group of n makes n - 1 comparisons. Equal NaN bits are equal.
+// Parts of a tensor must be equal or disjoint, and together the whole.
 #pragma once
 
 #include "simulator/checks/check_result.h"

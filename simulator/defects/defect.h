@@ -1,28 +1,31 @@
-// A defect: a known bug as a row of data, edited into a trial's plans before it runs.
+// A defect: a known bug as a row of data, edited into a trial's setup before it runs.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 
-namespace lockstep {
-struct Plans;
-}
+#include "core/config/case.h"
 
 namespace lockstep::sim {
+
+struct TrialSetup;
 
 struct Defect {
   std::string id;            // corpus number first: B27-dp-reduction-missing
   std::string source;        // public report
-  std::string summary;       // mechanism in one sentence
-  std::string visible_when;  // expression over the case's fields
-  std::function<void(Plans&)> edit;
+  std::string summary;       // the mechanism in one sentence
+  std::string visible_when;  // where some check must fail: an expression over the case's fields
+  void (*edit)(const Case&, TrialSetup&);
 };
 
 // In the order of their ids.
 std::span<const Defect> defects();
+
 // UsageError naming the nearest for an unknown id.
 const Defect& find_defect(std::string_view id);
+
+// The setup of a case with all of its defects edited in, in the order in which the case names them.
+TrialSetup make_edited_setup(const Case& c);
 
 }  // namespace lockstep::sim
