@@ -1,0 +1,76 @@
+// The table of checks names all that the contract has, and runs those that are built.
+#include "simulator/checks/checks.h"
+
+#include <gtest/gtest.h>
+
+#include "simulator/checks/tally.h"
+#include "tests/simulator/checks/fake_trial.h"
+
+namespace lockstep::test {
+namespace {
+
+using Names = std::vector<std::string>;
+
+TEST(Checks, AreListedInTheContractsOrder) {
+  Names names;
+  Names built;
+  for (const sim::Check& check : sim::checks()) {
+    names.push_back(check.name);
+    if (check.built) built.push_back(check.name);
+    EXPECT_EQ(check.built, static_cast<bool>(check.run)) << check.name;
+    EXPECT_EQ(check.summary.rfind("holds when ", 0), 0U) << check.summary;
+  }
+  EXPECT_EQ(names,
+            (Names{"loss",
+                   "activations",
+                   "grads",
+                   "replicas",
+                   "norms",
+                   "clip",
+                   "update",
+                   "params",
+                   "collectives",
+                   "races",
+                   "exports",
+                   "dumps",
+                   "memory"}));
+  EXPECT_EQ(built, (Names{"loss", "grads", "replicas", "params", "collectives"}));
+}
+
+TEST(Checks, AreFoundByNameAndReportIt) {
+  const FakeTrial fake = make_trial({2, 3});
+  for (const sim::Check& check : sim::checks()) {
+    ASSERT_EQ(sim::find_check(check.name), &check);
+    if (!check.built) continue;
+    const sim::CheckResult result = check.run(fake.trial, fake.oracle);
+    EXPECT_EQ(result.check, check.name);
+    EXPECT_EQ(result.verdict, sim::CheckVerdict::kPass);
+  }
+  EXPECT_EQ(sim::find_check("gradz"), nullptr);
+}
+
+TEST(Tally, KeepsTheSixteenWorstFailuresWorstFirst) {
+  sim::Tally tally("test");
+  for (int i = 1; i <= 20; ++i) {
+    tally.expect(1);
+    ASSERT_TRUE(tally.counts(i, 0.0, 1));
+    tally.add({.where = std::to_string(i), .error = static_cast<double>(i)});
+  }
+  const sim::CheckResult result = std::move(tally).conclude();
+  ASSERT_EQ(result.failures.size(), sim::kMaxPlaces);
+  EXPECT_EQ(result.failures.front().where, "20");
+  EXPECT_EQ(result.failures.back().where, "5");
+  EXPECT_EQ(result.worst.where, "20");
+}
+
+TEST(Tally, FailsWhereItComparedMoreThanExpected) {
+  sim::Tally tally("test");
+  tally.expect(1);
+  tally.counts(0.0, 0.0, 2);
+  const sim::CheckResult result = std::move(tally).conclude();
+  EXPECT_EQ(result.verdict, sim::CheckVerdict::kFail);
+  EXPECT_EQ(result.reason, "compared 2 of 1 expected");
+}
+
+}  // namespace
+}  // namespace lockstep::test

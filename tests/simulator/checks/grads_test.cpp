@@ -1,0 +1,187 @@
+// The grads check passes on a flawless trial and finds every planted fault where it is.
+#include "simulator/checks/grads.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/simulator/checks/fake_trial.h"
+
+namespace lockstep::test {
+namespace {
+
+using sim::check_grads;
+using sim::CheckResult;
+using sim::CheckVerdict;
+
+CheckResult run(const FakeTrial& fake) { return check_grads(fake.trial, fake.oracle); }
+
+TEST(GradsCheck, PassesForEveryLayoutAndCountsEachStepTensorAndRank) {
+  for (const FakeLayout layout : {FakeLayout{1, 1}, {2, 1}, {1, 3}, {2, 3}, {8, 2}}) {
+    const CheckResult result = run(make_trial(layout));
+    EXPECT_EQ(result.verdict, CheckVerdict::kPass) << result.reason;
+    EXPECT_EQ(result.expected, 2 * 4 * layout.tp * layout.dp);
+    EXPECT_EQ(result.compared, result.expected);
+    EXPECT_EQ(result.worst.error, 0.0);
+    EXPECT_EQ(result.worst.bound, 1e-10);
+    EXPECT_TRUE(result.failures.empty());
+  }
+}
+
+TEST(GradsCheck, TellsTheWorstPlaceEvenWhenItPasses) {
+  FakeTrial fake = make_trial({2, 1});
+  scale(fake.gradient(1, 1, kFc2).values, 1.0 + 1e-12);
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.verdict, CheckVerdict::kPass);
+  EXPECT_EQ(result.worst.where, std::string(kFc2) + " (step 1)");
+  EXPECT_GT(result.worst.error, 1e-13);
+}
+
+TEST(GradsCheck, NamesTensorRanksAndFactorOfAMissingSum) {
+  FakeTrial fake = make_trial({2, 3});
+  for (int rank = 0; rank < 6; ++rank) scale(fake.gradient(rank, 0, kNorm).values, 1.0 / 3.0);
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].where, kNorm);
+  EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{0, 1, 2, 3, 4, 5}));
+  EXPECT_NEAR(result.failures[0].error, 2.0 / 3.0, 1e-12);
+  EXPECT_EQ(result.failures[0].hint, "x0.333333 = 1/dp");
+  EXPECT_EQ(result.compared, result.expected);
+}
+
+TEST(GradsCheck, FindsAFaultOnOneReplicaOnly) {
+  FakeTrial fake = make_trial({2, 3});
+  scale(fake.gradient(3, 0, kFc2).values, 2.0);
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].where, kFc2);
+  EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{3}));
+  EXPECT_EQ(result.failures[0].hint, "x2 = tp or num_micro_batches/tp");
+}
+
+TEST(GradsCheck, ExplainsTheWorstBlockWhereNoRatioExplainsTheTensor) {
+  FakeTrial fake = make_trial({1, 3});
+  std::vector<double>& values = fake.gradient(2, 0, kFc1).values;
+  for (std::size_t i = 64; i < 96; ++i) values[i] *= 3.0;
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{2}));
+  EXPECT_EQ(result.failures[0].hint, "x3 = dp");
+}
+
+TEST(GradsCheck, GivesNoHintWhereNoRatioExplains) {
+  FakeTrial fake = make_trial({1, 3});
+  fake.gradient(0, 0, kFc1).values[5] += 1.0;
+  EXPECT_EQ(run(fake).failures.at(0).hint, "");
+}
+
+TEST(GradsCheck, FailsOnNaN) {
+  FakeTrial fake = make_trial({2, 1});
+  fake.gradient(1, 0, kFc1).values[7] = std::numeric_limits<double>::quiet_NaN();
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_TRUE(std::isnan(result.failures[0].error));
+  EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{1}));
+  EXPECT_EQ(result.failures[0].hint, "not finite");
+}
+
+TEST(GradsCheck, KeepsANaNThatALaterReplicaDoesNotHave) {
+  FakeTrial fake = make_trial({1, 3});
+  fake.gradient(0, 0, kNorm).values[0] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(numbers_of(run(fake).failures.at(0).ranks), (std::vector<int>{0}));
+}
+
+TEST(GradsCheck, SaysThatAZeroGradientIsMissing) {
+  FakeTrial fake = make_trial({1, 3});
+  scale(fake.gradient(1, 0, kNorm).values, 0.0);
+  EXPECT_EQ(run(fake).failures.at(0).hint, "x0 (missing)");
+}
+
+TEST(GradsCheck, TellsOnlyTheFirstFailingStep) {
+  FakeTrial fake = make_trial({1, 3});
+  scale(fake.gradient(0, 0, kNorm).values, 1.001);
+  scale(fake.gradient(0, 1, kFc1).values, 5.0);
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].where, kNorm);
+  EXPECT_EQ(result.worst.where, kNorm);
+  EXPECT_EQ(result.compared, result.expected);
+}
+
+TEST(GradsCheck, PutsTheWorstFailureFirst) {
+  FakeTrial fake = make_trial({1, 3});
+  scale(fake.gradient(0, 0, kEmbedding).values, 1.001);
+  scale(fake.gradient(0, 0, kFc2).values, 5.0);
+  scale(fake.gradient(0, 0, kFc1).values, 2.0);
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 3U);
+  EXPECT_EQ(result.failures[0].where, kFc2);
+  EXPECT_EQ(result.failures[1].where, kFc1);
+  EXPECT_EQ(result.failures[2].where, kEmbedding);
+}
+
+TEST(GradsCheck, FailsWhereARankLacksATensor) {
+  FakeTrial fake = make_trial({2, 3});
+  fake.step(5, 1).gradients.pop_back();
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  EXPECT_EQ(result.compared, result.expected - 1);
+  EXPECT_EQ(result.reason, "rank 5 lacks " + std::string(kFc2) + " (step 1)");
+}
+
+TEST(GradsCheck, FailsWhereARankLacksAStep) {
+  FakeTrial fake = make_trial({1, 3});
+  fake.trial.ranks[1].steps.pop_back();
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  EXPECT_EQ(result.compared, result.expected - 4);
+  EXPECT_EQ(result.reason, "rank 1 finished 1 of 2 steps");
+}
+
+TEST(GradsCheck, FailsWhereARankIsMissing) {
+  FakeTrial fake = make_trial({1, 3});
+  fake.trial.ranks.pop_back();
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  EXPECT_EQ(result.compared, result.expected - 8);
+  EXPECT_EQ(result.reason, "the trial has 2 ranks, its layout 3");
+}
+
+TEST(GradsCheck, FailsWhereARankHoldsATensorThatTheModelLacks) {
+  FakeTrial fake = make_trial({1, 3});
+  fake.step(2, 0).gradients.push_back(fake.gradient(2, 0, kNorm));
+  fake.step(2, 0).gradients.back().name = "decoder.surprise";
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  EXPECT_EQ(result.reason, "rank 2 holds decoder.surprise, which the model does not have");
+}
+
+TEST(GradsCheck, FailsWhereNobodyHoldsSomeElements) {
+  FakeTrial fake = make_trial({2, 1});
+  fake.gradient(1, 0, kFc1).slice.runs[0].count -= 1;
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  EXPECT_EQ(result.reason,
+            std::string(kFc1) + ": no rank holds 8 of its elements, the first is 376");
+}
+
+TEST(GradsCheck, FailsWhereTheFullShapeIsNotTheReferences) {
+  FakeTrial fake = make_trial({1, 1});
+  Shard& shard = fake.gradient(0, 0, kNorm);
+  shard.full_shape = shard.local_shape = {2, 4};
+  shard.slice.runs = {{.local = 0, .global = 0, .count = 2}};
+  EXPECT_EQ(run(fake).reason, std::string(kNorm) + ": another full shape than the reference's");
+}
+
+TEST(GradsCheck, DoesNotApplyToOtherPrecisions) {
+  FakeTrial fake = make_trial({1, 1});
+  fake.trial.c.recipe.dtype = Precision::kBF16;
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.verdict, CheckVerdict::kNotApplicable);
+  EXPECT_FALSE(result.reason.empty());
+}
+
+}  // namespace
+}  // namespace lockstep::test

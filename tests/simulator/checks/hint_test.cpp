@@ -1,0 +1,81 @@
+// Ratios are found and explained by every product of at most two sizes that equals them.
+#include "simulator/checks/hint.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "core/config/presets.h"
+
+namespace lockstep::test {
+namespace {
+
+using sim::explain_ratio;
+using sim::hint_of;
+using sim::NamedSize;
+using Values = std::vector<double>;
+
+const std::vector<NamedSize> kSizes = {
+    {.name = "tp", .size = 2}, {.name = "dp", .size = 3}, {.name = "num_micro_batches", .size = 4}};
+
+TEST(ExplainRatio, NamesASizeAndItsInverse) {
+  EXPECT_EQ(explain_ratio(3.0, kSizes), "x3 = dp");
+  EXPECT_EQ(explain_ratio(1.0 / 3.0, kSizes), "x0.333333 = 1/dp");
+}
+
+TEST(ExplainRatio, NamesProductsAndQuotientsOfTwo) {
+  EXPECT_EQ(explain_ratio(6.0, kSizes), "x6 = tp*dp");
+  EXPECT_EQ(explain_ratio(1.0 / 12.0, kSizes), "x0.0833333 = 1/(dp*num_micro_batches)");
+  EXPECT_EQ(explain_ratio(1.5, kSizes), "x1.5 = dp/tp");
+  EXPECT_EQ(explain_ratio(2.0 / 3.0, kSizes), "x0.666667 = tp/dp");
+}
+
+TEST(ExplainRatio, NamesEveryExplanation) {
+  EXPECT_EQ(explain_ratio(0.5, kSizes), "x0.5 = 1/tp or tp/num_micro_batches");
+  const std::vector<NamedSize> equal = {{.name = "tp", .size = 2}, {.name = "dp", .size = 2}};
+  EXPECT_EQ(explain_ratio(0.5, equal), "x0.5 = 1/tp or 1/dp");
+}
+
+TEST(ExplainRatio, PrintsARatioAloneThatNothingEquals) {
+  EXPECT_EQ(explain_ratio(0.731, kSizes), "x0.731");
+  EXPECT_EQ(explain_ratio(3.0 + 1e-8, kSizes), "x3");
+  EXPECT_EQ(explain_ratio(-1.0, kSizes), "x-1");
+}
+
+TEST(HintOf, FindsTheRatioOfScaledValues) {
+  const Values reference = {1.0, -2.0, 0.5};
+  EXPECT_EQ(hint_of({.got = Values{3.0, -6.0, 1.5}, .reference = reference}, kSizes), "x3 = dp");
+}
+
+TEST(HintOf, IsEmptyWhereNoRatioExplainsTheValues) {
+  const Values reference = {1.0, -2.0, 0.5};
+  EXPECT_EQ(hint_of({.got = Values{3.0, -6.0, 1.6}, .reference = reference}, kSizes), "");
+}
+
+TEST(HintOf, IsEmptyWhereTheRatioIsOne) {
+  const Values values = {1.0, -2.0};
+  EXPECT_EQ(hint_of({.got = values, .reference = values}, kSizes), "");
+}
+
+TEST(HintOf, IsEmptyWhereTheReferenceIsZero) {
+  EXPECT_EQ(hint_of({.got = Values{1.0, 2.0}, .reference = Values{0.0, 0.0}}, kSizes), "");
+}
+
+TEST(HintOf, TellsZeroesAndNumbersThatAreNone) {
+  const Values reference = {1.0, -2.0};
+  EXPECT_EQ(hint_of({.got = Values{0.0, 0.0}, .reference = reference}, kSizes), "x0 (missing)");
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(hint_of({.got = Values{infinity, 0.0}, .reference = reference}, kSizes), "not finite");
+}
+
+TEST(SizesOf, ListsSizesAboveOneAndNoExpertOnesForADenseModel) {
+  Case c = preset_case("tiny-linear");
+  c.layout.tp = 2;
+  c.layout.dp = 3;
+  std::vector<std::string_view> names;
+  for (const NamedSize& size : sim::sizes_of(c)) names.push_back(size.name);
+  EXPECT_EQ(names, (std::vector<std::string_view>{"tp", "dp", "num_micro_batches"}));
+}
+
+}  // namespace
+}  // namespace lockstep::test

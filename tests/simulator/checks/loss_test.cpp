@@ -1,0 +1,128 @@
+// The loss check compares each rank's micro-batches and the global loss.
+#include "simulator/checks/loss.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/simulator/checks/fake_trial.h"
+
+namespace lockstep::test {
+namespace {
+
+using sim::check_loss;
+using sim::CheckResult;
+using sim::CheckVerdict;
+
+CheckResult run(const FakeTrial& fake) { return check_loss(fake.trial, fake.oracle); }
+
+TEST(LossCheck, PassesAndCountsByTheLayout) {
+  for (const FakeLayout layout : {FakeLayout{1, 1}, {2, 1}, {1, 3}, {2, 3}}) {
+    const CheckResult result = run(make_trial(layout));
+    EXPECT_EQ(result.verdict, CheckVerdict::kPass) << result.reason;
+    const std::int64_t world = layout.tp * layout.dp;
+    EXPECT_EQ(result.expected, 2 * (12 * (3 * layout.tp - 1) + 2 * world - 1));
+    EXPECT_EQ(result.compared, result.expected);
+  }
+}
+
+TEST(LossCheck, NamesMicroBatchRanksAndFactor) {
+  FakeTrial fake = make_trial({2, 3});
+  // dp rank 1 holds micro-batches 1, 4, 7, 10.
+  fake.step(2, 0).losses[1].loss *= 2.0;
+  fake.step(3, 0).losses[1].loss *= 2.0;
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].where, "micro-batch 4");
+  EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{2, 3}));
+  EXPECT_EQ(result.failures[0].hint, "x2 = tp or num_micro_batches/tp");
+  EXPECT_NEAR(result.failures[0].error, 1.0, 1e-12);
+}
+
+TEST(LossCheck, FindsRanksOfOneMicroBatchThatDisagreeByOneBit) {
+  FakeTrial fake = make_trial({2, 1});
+  double& loss = fake.step(1, 1).losses[5].loss;
+  loss = std::nextafter(loss, 100.0);
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].where, "micro-batch 5 across ranks (step 1)");
+  EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{0, 1}));
+  EXPECT_EQ(result.worst.where, result.failures[0].where);
+}
+
+TEST(LossCheck, FindsAGlobalLossThatIsWrongOnOneRank) {
+  FakeTrial fake = make_trial({1, 3});
+  fake.step(2, 0).loss /= 3.0;
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 2U);
+  EXPECT_EQ(result.failures[0].where, "global loss across ranks");
+  EXPECT_EQ(result.failures[1].where, "global loss");
+  EXPECT_EQ(numbers_of(result.failures[1].ranks), (std::vector<int>{2}));
+  EXPECT_EQ(result.failures[1].hint, "x0.333333 = 1/dp");
+}
+
+TEST(LossCheck, FindsAWrongNumberOfTargets) {
+  FakeTrial fake = make_trial({1, 3});
+  fake.step(0, 0).losses[0].targets += 2;
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].where, "micro-batch 0: 3 targets, expected 1");
+  EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{0}));
+}
+
+TEST(LossCheck, FailsOnNaN) {
+  FakeTrial fake = make_trial({1, 1});
+  fake.step(0, 0).loss = std::numeric_limits<double>::quiet_NaN();
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_TRUE(std::isnan(result.failures[0].error));
+  EXPECT_EQ(result.failures[0].hint, "not finite");
+}
+
+TEST(LossCheck, HoldsALossOfZeroAgainstASmallScale) {
+  FakeTrial fake = make_trial({1, 1});
+  fake.oracle.steps[0].loss = 0.0;
+  fake.step(0, 0).loss = 1e-14;
+  EXPECT_EQ(run(fake).verdict, CheckVerdict::kPass);
+  fake.step(0, 0).loss = 1e-12;
+  EXPECT_EQ(run(fake).verdict, CheckVerdict::kFail);
+}
+
+TEST(LossCheck, FailsWhereAMicroBatchIsMissing) {
+  FakeTrial fake = make_trial({1, 3});
+  fake.step(1, 0).losses.pop_back();
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  EXPECT_EQ(result.compared, result.expected - 2);
+  EXPECT_EQ(result.reason, "rank 1 lacks micro-batch 10 at step 0");
+}
+
+TEST(LossCheck, FailsWhereAMicroBatchComesTwice) {
+  FakeTrial fake = make_trial({1, 3});
+  fake.step(1, 0).losses.push_back(fake.step(1, 0).losses.back());
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  EXPECT_EQ(result.reason, "rank 1 reports micro-batch 10 at step 0, where none is due");
+}
+
+TEST(LossCheck, FailsWhereARankRunsTheMicroBatchOfAnother) {
+  FakeTrial fake = make_trial({1, 3});
+  fake.step(1, 0).losses = fake.step(0, 0).losses;
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  EXPECT_EQ(result.reason, "rank 1 reports micro-batch 0 at step 0, where 1 is due");
+}
+
+TEST(LossCheck, FailsWhereARankLacksAStep) {
+  FakeTrial fake = make_trial({1, 3});
+  fake.trial.ranks[0].steps.pop_back();
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  EXPECT_EQ(result.reason, "rank 0 finished 1 of 2 steps");
+  EXPECT_NE(result.compared, result.expected);
+}
+
+}  // namespace
+}  // namespace lockstep::test
