@@ -27,6 +27,11 @@ std::int64_t part_offset(const Buffer& buffer, Splits splits, std::size_t part, 
       splits.begin(), splits.begin() + static_cast<std::ptrdiff_t>(part), std::int64_t{0});
 }
 
+// The usual in-place call, told apart first because it is cheap to see.
+bool same_place(const Buffer& a, const Buffer& b) {
+  return a.storage == b.storage && a.offset == b.offset && a.dtype == b.dtype;
+}
+
 bool overlap(const Buffer& a, const Buffer& b) {
   if (a.storage == nullptr || a.storage != b.storage || a.count == 0 || b.count == 0) return false;
   const std::int64_t a_first = a.offset * element_bytes(a.dtype);
@@ -39,6 +44,7 @@ bool needs_staging(const Meeting& meeting) {
   const std::size_t size = meeting.parties.size();
   for (std::size_t party = 0; party < size; ++party) {
     for (const CollectiveCall& call : meeting.parties[party].calls) {
+      if (call.kind == CollectiveKind::kAllReduce && same_place(call.input, call.output)) continue;
       if (!overlap(call.input, call.output)) continue;
       std::int64_t input_part = 0;  // where a part of the one is the whole of the other
       std::int64_t output_part = 0;
@@ -93,10 +99,18 @@ void copy_parts(const Meeting& meeting,
   }
 }
 
+// A large buffer in full at its start only, then each 64th element and the last: every view of a
+// parameter starts at a multiple of 64, and filling it all would cost as much as the collective.
 template <typename T>
 void fill(const Buffer& buffer, T value) {
+  constexpr std::int64_t kFilledWhole = 1024;
+  constexpr std::int64_t kStride = 64;
   T* first = reinterpret_cast<T*>(buffer.bytes());
-  if (first != nullptr) std::fill_n(first, buffer.count, value);
+  if (first == nullptr || buffer.count == 0) return;
+  const std::int64_t whole = std::min(buffer.count, kFilledWhole);
+  std::fill_n(first, whole, value);
+  for (std::int64_t i = whole; i < buffer.count; i += kStride) first[i] = value;
+  first[buffer.count - 1] = value;
 }
 
 void poison(const Buffer& buffer) {
@@ -119,7 +133,8 @@ bool moves_data(CollectiveKind kind) { return kind != CollectiveKind::kBarrier; 
 
 void Exchange::poison_outputs(const std::vector<CollectiveCall>& calls) {
   for (const CollectiveCall& call : calls) {
-    if (call.output.count > 0 && !overlap(call.input, call.output)) poison(call.output);
+    if (call.output.count == 0 || same_place(call.input, call.output)) continue;
+    if (!overlap(call.input, call.output)) poison(call.output);
   }
 }
 
@@ -236,8 +251,13 @@ void Exchange::reduce_call(const Meeting& meeting, std::size_t call, std::byte* 
 }
 
 void Exchange::reduce_range(const CollectiveCall& call, std::int64_t first, std::int64_t count) {
-  const bool tree = order_ == ReductionOrder::kTree;
-  const Reduction reduction{.dtype = call.input.dtype, .op = call.op, .tree = tree};
+  // Outputs that are inputs too are in the caches already.
+  constexpr std::int64_t kCacheBytes = std::int64_t{8} << 20;
+  const std::int64_t written = count * element_bytes(call.input.dtype) * std::ssize(outputs_);
+  const Reduction reduction{.dtype = call.input.dtype,
+                            .op = call.op,
+                            .tree = order_ == ReductionOrder::kTree,
+                            .stream = written >= kCacheBytes && !overlap(call.input, call.output)};
   reduce(reduction, ordered_, first, count, outputs_);
 }
 

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "backends/inprocess/streaming_copy.h"
+
 namespace lockstep::backends {
 namespace {
 
@@ -78,7 +80,7 @@ void in_tree(Inputs inputs, std::int64_t first, std::int64_t count, T* result) {
 }
 
 template <typename T, typename Op>
-void reduce_blocks(bool tree,
+void reduce_blocks(const Reduction& reduction,
                    Inputs inputs,
                    std::int64_t first,
                    std::int64_t count,
@@ -86,16 +88,22 @@ void reduce_blocks(bool tree,
   alignas(64) T block[kBlockElements];
   for (std::int64_t done = 0; done < count; done += kBlockElements) {
     const std::int64_t size = std::min(kBlockElements, count - done);
-    if (tree) {
+    if (reduction.tree) {
       in_tree<T, Op>(inputs, first + done, size, block);
     } else {
       in_line<T, Op>(inputs, first + done, size, block);
     }
     const std::size_t num_bytes = static_cast<std::size_t>(size) * sizeof(T);
     for (std::byte* output : outputs) {
-      std::memcpy(output + static_cast<std::size_t>(done) * sizeof(T), block, num_bytes);
+      std::byte* target = output + static_cast<std::size_t>(done) * sizeof(T);
+      if (reduction.stream) {
+        streaming_copy(target, reinterpret_cast<const std::byte*>(block), num_bytes);
+      } else {
+        std::memcpy(target, block, num_bytes);
+      }
     }
   }
+  if (reduction.stream) streaming_fence();
 }
 
 template <typename T>
@@ -106,9 +114,9 @@ void reduce_type(const Reduction& reduction,
                  std::span<std::byte* const> outputs) {
   switch (reduction.op) {
     case ReduceOp::kSum:
-      return reduce_blocks<T, Sum>(reduction.tree, inputs, first, count, outputs);
+      return reduce_blocks<T, Sum>(reduction, inputs, first, count, outputs);
     case ReduceOp::kMax:
-      return reduce_blocks<T, Max>(reduction.tree, inputs, first, count, outputs);
+      return reduce_blocks<T, Max>(reduction, inputs, first, count, outputs);
   }
 }
 

@@ -14,7 +14,8 @@ namespace lockstep::backends {
 struct Reduction {
   DType dtype = DType::kF64;
   ReduceOp op = ReduceOp::kSum;
-  bool tree = false;  // halves of the ranks are summed apart; else one after another
+  bool tree = false;    // halves of the ranks are summed apart; else one after another
+  bool stream = false;  // outputs are larger than the caches
 };
 
 // Elements [first, first + count) of the inputs, which come in the order of summation; an output

@@ -29,16 +29,15 @@ class InProcessCommunicator : public Communicator {
   Member& me_;
 };
 
-// The links of one submit, as a pair of positions.
-std::pair<std::size_t, std::size_t> links_of(const Member& me, std::uint64_t sequence) {
+// The links of one submit. Usually it is the only one under way.
+std::span<const Link> links_of(const Member& me, std::uint64_t sequence) {
   const auto first = std::lower_bound(
       me.links.begin(), me.links.end(), sequence, [](const Link& link, std::uint64_t wanted) {
         return link.sequence < wanted;
       });
   auto last = first;
   while (last != me.links.end() && last->sequence == sequence) ++last;
-  return {static_cast<std::size_t>(first - me.links.begin()),
-          static_cast<std::size_t>(last - me.links.begin())};
+  return {first, last};
 }
 
 }  // namespace
@@ -248,22 +247,20 @@ void Rendezvous::complete(Channel& channel, Meeting& meeting) {
 
 void Rendezvous::wait(Member& me, std::uint64_t sequence, std::string_view label) {
   const std::lock_guard guard(parking_);
-  await(me, sequence, label);
-  const auto [first, last] = links_of(me, sequence);
-  for (std::size_t i = first; i < last; ++i) {
-    if (me.links[i].meeting->state != MeetingState::kMatched) return;  // cancelled, unwinding
+  // Only this rank changes its links, and it is here.
+  const std::span<const Link> links = links_of(me, sequence);
+  await(me, links, label);
+  for (const Link& link : links) {
+    if (link.meeting->state != MeetingState::kMatched) return;  // cancelled while unwinding
   }
-  for (std::size_t i = first; i < last; ++i) deliver(*me.channel, me.links[i]);
-  const auto begin = me.links.begin();
-  me.links.erase(begin + static_cast<std::ptrdiff_t>(first),
-                 begin + static_cast<std::ptrdiff_t>(last));
+  for (const Link& link : links) deliver(*me.channel, link);
+  const auto first = me.links.begin() + (links.data() - me.links.data());
+  me.links.erase(first, first + std::ssize(links));
 }
 
-void Rendezvous::await(Member& me, std::uint64_t sequence, std::string_view label) {
-  const auto [first, last] = links_of(me, sequence);
+void Rendezvous::await(Member& me, std::span<const Link> links, std::string_view label) {
   int num_missing = 0;
-  for (std::size_t i = first; i < last; ++i) {
-    const Link& link = me.links[i];
+  for (const Link& link : links) {
     if (link.meeting->state == MeetingState::kMatched) continue;
     ++num_missing;
     link.meeting->parties[link.party].waits = true;
@@ -271,7 +268,7 @@ void Rendezvous::await(Member& me, std::uint64_t sequence, std::string_view labe
   if (num_missing == 0) return;
   RankState& state = state_of(me.rank);
   state.waits = &me;
-  state.sequence = sequence;
+  state.sequence = links.front().sequence;
   state.wait_label = label;
   state.num_missing = num_missing;
   state.status = RankStatus::kWaiting;

@@ -56,7 +56,7 @@ class Rendezvous : public Transport {
   void arrive(Member& me, Meeting& meeting, std::size_t party);
   bool agrees(Meeting& meeting, std::size_t party) const;
   void complete(Channel& channel, Meeting& meeting);
-  void await(Member& me, std::uint64_t sequence, std::string_view label);
+  void await(Member& me, std::span<const Link> links, std::string_view label);
   void deliver(Channel& channel, const Link& link);
   void end_rank(Rank rank, RankStatus status);
   RankState& state_of(Rank rank) { return state_.ranks[static_cast<std::size_t>(rank.value)]; }
