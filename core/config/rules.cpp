@@ -101,14 +101,15 @@ std::optional<std::string> why_invalid(const Case& c) {
 
 void check_world(const Case& c) {
   const Layout& layout = c.layout;
-  const std::string shape =
-      fmt::format("tp {} cp {} pp {} dp {}", layout.tp, layout.cp, layout.pp, layout.dp);
+  const auto shape = [&layout] {
+    return fmt::format("tp {} cp {} pp {} dp {}", layout.tp, layout.cp, layout.pp, layout.dp);
+  };
   if (!product_fits({layout.tp, layout.cp, layout.pp, layout.dp})) {
-    throw UsageError(fmt::format("world: the product of {} does not fit in 64 bits", shape));
+    throw UsageError(fmt::format("world: the product of {} does not fit in 64 bits", shape()));
   }
   if (world_size(layout) > kLargestWorld) {
     throw UsageError(fmt::format("world: {} make {} ranks; the largest world is {}",
-                                 shape,
+                                 shape(),
                                  world_size(layout),
                                  kLargestWorld));
   }

@@ -1,0 +1,145 @@
+// Turns YAML into a tree of our own, and refuses what the library keeps silently.
+#include "matrix/spec/yaml_tree.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include "core/base/errors.h"
+
+namespace lockstep::matrix {
+namespace {
+
+constexpr std::size_t kNodesMax = 100'000;  // aliases can multiply nodes without limit
+constexpr std::size_t kDepthMax = 32;       // and an alias within its own anchor never ends
+
+class Converter {
+ public:
+  explicit Converter(const std::string& file) : file_(file) {}
+
+  YamlNode convert(const YAML::Node& node, const Place& fallback, std::size_t depth) {
+    const Place place = place_of(node.Mark(), fallback);
+    if (++num_nodes_ > kNodesMax) {
+      fail(file_, place, fmt::format("more than {} values", kNodesMax));
+    }
+    if (depth > kDepthMax) {
+      fail(file_, place, fmt::format("nested deeper than {} levels", kDepthMax));
+    }
+    YamlNode result;
+    result.place = place;
+    refuse_tag(node, place);
+    switch (node.Type()) {
+      case YAML::NodeType::Undefined:
+      case YAML::NodeType::Null:
+        break;
+      case YAML::NodeType::Scalar:
+        result.kind = YamlKind::kScalar;
+        result.text = node.Scalar();
+        result.quoted = node.Tag() == "!";
+        break;
+      case YAML::NodeType::Sequence:
+        result.kind = YamlKind::kList;
+        for (const YAML::Node& item : node) result.items.push_back(convert(item, place, depth + 1));
+        break;
+      case YAML::NodeType::Map:
+        result.kind = YamlKind::kMap;
+        for (const auto& entry : node) add_entry(result, entry.first, entry.second, depth);
+        break;
+    }
+    return result;
+  }
+
+ private:
+  void add_entry(YamlNode& map, const YAML::Node& key, const YAML::Node& value, std::size_t depth) {
+    const Place place = place_of(key.Mark(), map.place);
+    if (!key.IsScalar()) fail(file_, place, "a key must be a name");
+    for (const auto& [other, ignored] : map.entries) {
+      if (other.text != key.Scalar()) continue;
+      fail(file_,
+           place,
+           fmt::format(
+               "key '{}' stands twice; it is first on line {}", key.Scalar(), other.place.line));
+    }
+    YamlNode converted_key = convert(key, place, depth + 1);
+    map.entries.emplace_back(std::move(converted_key), convert(value, place, depth + 1));
+  }
+
+  // "?" marks what is plain and "!" what is quoted; the library leaves it empty for some nodes.
+  void refuse_tag(const YAML::Node& node, const Place& place) const {
+    const std::string& tag = node.Tag();
+    if (tag.empty() || tag == "?" || tag == "!") return;
+    fail(file_, place, fmt::format("tag '{}' is not supported; write a plain value", tag));
+  }
+
+  static Place place_of(const YAML::Mark& mark, const Place& fallback) {
+    if (mark.is_null()) return fallback;
+    return {.line = static_cast<std::size_t>(mark.line) + 1,
+            .column = static_cast<std::size_t>(mark.column) + 1};
+  }
+
+  const std::string& file_;
+  std::size_t num_nodes_ = 0;
+};
+
+// Control characters would break the one line of an error.
+std::string on_one_line(const std::string& text) {
+  std::string line;
+  for (const char c : text) {
+    if (c == '\n') {
+      line += "\\n";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      line += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    } else {
+      line += c;
+    }
+  }
+  return line;
+}
+
+}  // namespace
+
+void fail(const std::string& file, const Place& place, const std::string& message) {
+  const std::string where =
+      place.line == 0 ? file : fmt::format("{}:{}:{}", file, place.line, place.column);
+  throw UsageError(on_one_line(where + ": " + message));
+}
+
+YamlNode parse_yaml(std::string_view text, const std::string& file) {
+  std::vector<YAML::Node> documents;
+  try {
+    documents = YAML::LoadAll(std::string(text));
+  } catch (const YAML::Exception& error) {
+    Place place;
+    if (!error.mark.is_null()) {
+      place = {.line = static_cast<std::size_t>(error.mark.line) + 1,
+               .column = static_cast<std::size_t>(error.mark.column) + 1};
+    }
+    fail(file, place, "not YAML: " + error.msg);
+  }
+  if (documents.empty()) return {};
+  if (documents.size() > 1) {
+    fail(file, {}, fmt::format("{} YAML documents; a spec is one", documents.size()));
+  }
+  return Converter(file).convert(documents[0], {}, 0);
+}
+
+std::string shown(const YamlNode& node) {
+  switch (node.kind) {
+    case YamlKind::kNull:
+      return "nothing";
+    case YamlKind::kList:
+      return "a list";
+    case YamlKind::kMap:
+      return "a map";
+    case YamlKind::kScalar: {
+      constexpr std::size_t kShownMax = 60;
+      const bool cut = node.text.size() > kShownMax;
+      return fmt::format("{}'{}'{}",
+                         node.quoted ? "the text " : "",
+                         node.text.substr(0, kShownMax),
+                         cut ? "..." : "");
+    }
+  }
+  throw InternalError("unknown kind of YAML node");
+}
+
+}  // namespace lockstep::matrix
