@@ -25,7 +25,8 @@ std::vector<Field> all_fields() {
 [[noreturn]] void refuse(const Field& field, const Value& value) {
   std::string got = to_text(value);
   const double* real = std::get_if<double>(&value);
-  if (real != nullptr && got.find_first_of(".en") == std::string::npos) got += ".0";
+  const bool looks_whole = got.find_first_of(".en") == std::string::npos;
+  if (real != nullptr && looks_whole && field.type == FieldType::kInteger) got += ".0";
   const bool quoted = std::holds_alternative<std::string>(value);
   throw UsageError(fmt::format(
       "{}: expected {}, got {}", field.name, expected_text(field), quoted ? "'" + got + "'" : got));

@@ -300,14 +300,19 @@ void SpecReader::refuse_both_batches() const {
   }
 }
 
-// A default that is not built counts too unless the preset, the base or an axis replaces it.
+// A default that is not built counts too unless the preset, the base or an axis replaces it. The
+// count of micro-batches is left to expand(), which knows each layout.
 void SpecReader::refuse_unbuilt(const YamlNode& root) const {
+  const auto is_count = [](const Setting& s) { return s.field->name == "num_micro_batches"; };
+  Spec without = spec_;
   std::vector<Setting> first;
   for (const SpecAxis& axis : spec_.axes) {
     first.push_back({.field = axis.field, .value = axis.values.front(), .place = axis.place});
   }
+  std::erase_if(without.base, is_count);
+  std::erase_if(first, is_count);
   try {
-    check_built(build_case(spec_, first));
+    check_built(build_case(without, first));
   } catch (const UsageError& error) {
     fail(spec_.file, root.place, error.what());
   }

@@ -60,7 +60,10 @@ class Converter {
                "key '{}' stands twice; it is first on line {}", key.Scalar(), other.place.line));
     }
     YamlNode converted_key = convert(key, place, depth + 1);
-    map.entries.emplace_back(std::move(converted_key), convert(value, place, depth + 1));
+    YamlNode converted_value = convert(value, place, depth + 1);
+    // The library places an absent value at whatever comes next.
+    if (converted_value.kind == YamlKind::kNull) converted_value.place = place;
+    map.entries.emplace_back(std::move(converted_key), std::move(converted_value));
   }
 
   // "?" marks what is plain and "!" what is quoted; the library leaves it empty for some nodes.
