@@ -1,0 +1,143 @@
+// What the command prints where all is well.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/config/case_json.h"
+#include "core/config/presets.h"
+#include "matrix/sweep/case_result.h"
+#include "tests/matrix/cli/run_lockstep.h"
+#include "tests/matrix/sweep/sample_results.h"
+
+namespace lockstep::test {
+namespace {
+
+const char* const kSpec =
+    "lockstep: 1\n"
+    "name: tiny\n"
+    "model: {preset: tiny-linear}\n"
+    "axes: {tp: [1, 2], dp: [1, 5]}\n";
+
+CommandOutcome run_here(const std::vector<std::string>& words) {
+  const TemporaryFolder folder;
+  write_text(folder.file("spec.yaml"), kSpec);
+  return run_lockstep(words, folder.path());
+}
+
+TEST(Help, ShowsAnExampleForEverySubCommand) {
+  for (const char* name : {"sweep",
+                           "expand",
+                           "run",
+                           "explain",
+                           "mutate",
+                           "compare",
+                           "plan",
+                           "confirm",
+                           "report",
+                           "list"}) {
+    const CommandOutcome outcome = run_here({name, "--help"});
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_NE(outcome.out.find("Example:\n  lockstep " + std::string(name)), std::string::npos)
+        << outcome.out;
+  }
+}
+
+TEST(Help, ListsSubCommandsButNotTheWorker) {
+  const CommandOutcome outcome = run_here({"--help"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_NE(outcome.out.find("sweep"), std::string::npos);
+  EXPECT_EQ(outcome.out.find("worker"), std::string::npos) << outcome.out;
+}
+
+TEST(Version, NamesCompilerTargetAndDependencies) {
+  const CommandOutcome outcome = run_here({"--version"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  for (const char* part : {"compiler", "-march=", "Boost", "Eigen", "yaml-cpp", "CUDA"}) {
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part;
+  }
+}
+
+TEST(List, ShowsEveryTable) {
+  EXPECT_NE(run_here({"list", "axes"}).out.find("num_micro_batches"), std::string::npos);
+  EXPECT_NE(run_here({"list", "checks"}).out.find("grads"), std::string::npos);
+  EXPECT_NE(run_here({"list", "defects"}).out.find("visible when"), std::string::npos);
+  EXPECT_NE(run_here({"list", "presets"}).out.find("tiny-linear"), std::string::npos);
+  EXPECT_NE(run_here({"list", "backends"}).out.find("inproc"), std::string::npos);
+}
+
+TEST(Expand, ListsCasesWithTheReasonOfInvalidOnes) {
+  const CommandOutcome outcome = run_here({"expand", "spec.yaml"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_NE(outcome.out.find("tp2.dp1"), std::string::npos);
+  EXPECT_NE(outcome.out.find("invalid: "), std::string::npos);
+  EXPECT_NE(outcome.out.find("4 cases, 2 of them invalid"), std::string::npos);
+}
+
+TEST(Expand, SplitsCasesOverShardsWithoutLossOrDoubles) {
+  std::vector<std::string> lines;
+  for (const char* shard : {"1/3", "2/3", "3/3"}) {
+    const CommandOutcome outcome =
+        run_here({"expand", "spec.yaml", "--format", "json", "--shard", shard});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    std::string::size_type begin = 0;
+    while (begin < outcome.out.size()) {
+      const auto end = outcome.out.find('\n', begin);
+      lines.push_back(outcome.out.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  EXPECT_EQ(lines.size(), 4U);
+  std::sort(lines.begin(), lines.end());
+  EXPECT_EQ(std::unique(lines.begin(), lines.end()), lines.end());
+}
+
+TEST(Expand, GivesAJobMatrixOfTheCasesThatCanExist) {
+  const CommandOutcome outcome = run_here({"expand", "spec.yaml", "--format", "github"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_TRUE(outcome.out.starts_with("{\"include\":[{\"name\":\"tp1.dp1\",\"case\":\"{"))
+      << outcome.out;
+  EXPECT_EQ(outcome.out.find("dp5"), std::string::npos);
+}
+
+TEST(Expand, EndsWithFourWhereNothingIsSelected) {
+  const CommandOutcome outcome = run_here({"expand", "spec.yaml", "--only", "tp > 100"});
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_NE(outcome.err.find("--only"), std::string::npos);
+}
+
+TEST(Run, PrintsTheResultLineOfOneCase) {
+  const CommandOutcome outcome =
+      run_here({"run", "--case", "{\"preset\": \"tiny-linear\", \"tp\": 2, \"dp\": 3}"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+  const matrix::CaseResult result = matrix::result_from_json(outcome.out);
+  EXPECT_EQ(result.verdict, matrix::Verdict::kPass);
+  EXPECT_EQ(result.c.layout.dp, 3);
+  EXPECT_EQ(result.digest.size(), 16U);
+}
+
+TEST(Run, ReadsACaseFromAFile) {
+  const TemporaryFolder folder;
+  write_text(folder.file("case.json"), case_to_json(preset_case("tiny-linear")) + "\n");
+  const CommandOutcome outcome = run_lockstep({"run", "--case", "@case.json"}, folder.path());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
+TEST(Run, EndsWithFourForALayoutThatCannotExist) {
+  const CommandOutcome outcome =
+      run_here({"run", "--case", "{\"preset\": \"tiny-linear\", \"dp\": 5}"});
+  EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+  EXPECT_EQ(matrix::result_from_json(outcome.out).verdict, matrix::Verdict::kInvalid);
+}
+
+TEST(Run, GivesTheSameDigestOnFibersAndThreads) {
+  const std::string text = "{\"preset\": \"tiny-linear\", \"tp\": 2, \"dp\": 2}";
+  const CommandOutcome fibers = run_here({"run", "--case", text, "--ranks", "fibers"});
+  const CommandOutcome threads = run_here({"run", "--case", text, "--ranks", "threads"});
+  ASSERT_EQ(fibers.exit_code, 0);
+  ASSERT_EQ(threads.exit_code, 0);
+  EXPECT_EQ(matrix::result_from_json(fibers.out).digest,
+            matrix::result_from_json(threads.out).digest);
+}
+
+}  // namespace
+}  // namespace lockstep::test

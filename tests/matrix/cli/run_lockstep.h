@@ -1,0 +1,27 @@
+// Runs the built command as a user does, and tells what came of it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace lockstep::test {
+
+struct CommandOutcome {
+  int exit_code = -1;  // 128 + the signal where one ended it
+  std::string out;
+  std::string err;
+};
+
+// In `folder`, with standard output and error caught.
+CommandOutcome run_lockstep(const std::vector<std::string>& words, const std::string& folder);
+
+// The same without waiting: out and err go to files OUT and ERR of `folder`.
+pid_t start_lockstep(const std::vector<std::string>& words, const std::string& folder);
+CommandOutcome wait_for_lockstep(pid_t pid, const std::string& folder);
+
+// Returns when the file holds so many whole lines; false if the process ends before.
+bool wait_for_lines(const std::string& path, std::size_t num_lines, pid_t pid);
+
+}  // namespace lockstep::test
