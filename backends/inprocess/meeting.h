@@ -16,7 +16,11 @@ struct Party {
   bool waits = false;      // parked in the wait for this meeting's ticket
   bool delivered = false;  // has waited: its outputs are defined
   std::vector<CollectiveCall> calls;
+  std::vector<std::int64_t> splits;  // what the calls' spans point to
 };
+
+// Copies the splits of the party's calls: others read them after this rank's own wait.
+void keep_splits(Party& party);
 
 enum class MeetingState {
   kOpen,        // some have not arrived

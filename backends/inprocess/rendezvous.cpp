@@ -212,6 +212,7 @@ Meeting& Rendezvous::open_meeting(Channel& channel, bool is_message, std::uint64
 void Rendezvous::arrive(Member& me, Meeting& meeting, std::size_t party) {
   me.links.push_back({.sequence = me.num_submits, .meeting = &meeting, .party = party});
   Party& mine = meeting.parties[party];
+  keep_splits(mine);
   mine.arrived = true;
   if (meeting.num_arrived++ == 0) meeting.first = static_cast<int>(party);
   if (meeting.state == MeetingState::kOpen && !agrees(meeting, party)) {
