@@ -1,8 +1,8 @@
 // How near is equal: relative errors by blocks of 32 elements of the flattened full tensor.
 //
-// error = ‖difference‖ / max(‖block‖, 1e-3 ‖tensor‖, 1e-6 ‖all tensors‖), 0 where the difference is
-// 0; norms are the reference's. "All tensors" are those of the same step and kind: all gradients
-// where gradients are compared, all parameters where parameters are.
+// error = ‖difference‖ / max(‖block‖, 1e-3 ‖tensor‖, 1e-6 ‖all tensors‖), 0 where the
+// difference is 0; norms are the reference's. "All tensors" are those of the same step and kind:
+// all gradients where gradients are compared, all parameters where parameters are.
 #pragma once
 
 #include <cstdint>

@@ -29,8 +29,8 @@ struct Compared {
 };
 
 // The least-squares ratio r = <reference, got> / <reference, reference>, explained, where
-// ‖got - r reference‖ <= 1e-6 ‖got‖ and r is not 1. "x0 (missing)" where all of got is 0, "not
-// finite" where some of it is NaN or infinite. Empty where no ratio explains it.
+// ‖got - r reference‖ <= 1e-6 ‖got‖ and r is not 1. "x0 (missing)" where all of got is
+// 0, "not finite" where some of it is NaN or infinite. Empty where no ratio explains it.
 std::string hint_of(const Compared& compared, std::span<const NamedSize> sizes);
 
 }  // namespace lockstep::sim

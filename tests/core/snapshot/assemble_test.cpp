@@ -90,6 +90,21 @@ TEST(Assemble, TakesTheFirstHolderOfAReplica) {
   EXPECT_EQ(assembly.supplier, (std::vector<std::int32_t>{0, 0}));
 }
 
+TEST(Assemble, TakesTheFirstHolderWhereAnotherPartCameBetween) {
+  const std::vector<Shard> shards = {
+      columns(0, {1, 2, 5, 6}), columns(2, {3, 4, 7, 8}), columns(0, {9, 9, 9, 9})};
+  const Assembly assembly = assemble(held(shards));
+  EXPECT_EQ(assembly.values, (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(assembly.supplier, (std::vector<std::int32_t>{0, 0, 1, 1, 0, 0, 1, 1}));
+}
+
+TEST(Assemble, FollowsRunsThatLieInAnotherOrderLocally) {
+  Shard shard = whole({2, 1});
+  shard.slice.runs = {{.local = 1, .global = 0, .count = 1}, {.local = 0, .global = 1, .count = 1}};
+  const std::vector<Shard> shards = {shard};
+  EXPECT_EQ(assemble(held(shards)).values, (std::vector<double>{1, 2}));
+}
+
 TEST(Assemble, TellsOfAHole) {
   const std::vector<Shard> shards = {columns(0, {1, 2, 5, 6})};
   EXPECT_EQ(assemble(held(shards)).problem, "no rank holds 4 of its elements, the first is 2");

@@ -38,6 +38,40 @@ TEST(Reference, ListsTheParametersOfTinyLinearInRegistrationOrder) {
   }
 }
 
+TEST(Reference, StartsEachParameterFromTheSeedItsNameKindAndFanIn) {
+  Case c = preset_case("tiny-linear");
+  c.recipe.seed = 5;
+  struct Start {
+    InitKind kind;
+    std::int64_t fan_in;
+  };
+  constexpr InitKind kWeight = InitKind::kWeight;
+  constexpr InitKind kNorm = InitKind::kNormWeight;
+  const std::vector<Start> starts = {{kWeight, 1},
+                                     {kNorm, 1},
+                                     {kWeight, 32},
+                                     {kWeight, 48},
+                                     {kNorm, 1},
+                                     {kWeight, 32},
+                                     {kWeight, 48},
+                                     {kNorm, 1},
+                                     {kWeight, 32}};
+  // fan_in 32 and 48 give the same power of two; 12 tells the row-parallel one apart.
+  for (const std::int64_t ffn : {48, 12}) {
+    c.model.intermediate_size = ffn;
+    const matrix::Tensors tensors = matrix::initial_parameters(c);
+    ASSERT_EQ(tensors.size(), starts.size());
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      const std::int64_t fan_in = starts[i].fan_in == 48 ? ffn : starts[i].fan_in;
+      for (std::size_t j = 0; j < tensors[i].values.size(); ++j) {
+        ASSERT_EQ(tensors[i].values[j],
+                  initial_value(
+                      5, tensors[i].name, static_cast<std::int64_t>(j), starts[i].kind, fan_in));
+      }
+    }
+  }
+}
+
 TEST(Reference, MovesEveryParameterAgainstItsGradientByTheLearningRate) {
   const Case c = small_case(Mask::kUneven, LossNorm::kToken);
   const sim::Oracle oracle = compute_reference(c);

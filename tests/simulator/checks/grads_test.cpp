@@ -71,6 +71,22 @@ TEST(GradsCheck, ExplainsTheWorstBlockWhereNoRatioExplainsTheTensor) {
   EXPECT_EQ(result.failures[0].hint, "x3 = dp");
 }
 
+TEST(GradsCheck, FailsWhereErrorsOfTwoPartsOfABlockAddUpBeyondTheBound) {
+  FakeTrial fake = make_trial({2, 1});
+  double squares = 0.0;
+  for (std::size_t i = 0; i < 32; ++i) {
+    const double value = fake.oracle.steps[0].gradients[3].values[i];
+    squares += value * value;
+  }
+  // Rank 0 holds columns 0 to 23 of the first row, rank 1 the others.
+  fake.gradient(0, 0, kFc2).values[0] += 0.8e-10 * std::sqrt(squares);
+  EXPECT_EQ(run(fake).verdict, CheckVerdict::kPass);
+  fake.gradient(1, 0, kFc2).values[0] += 0.85e-10 * std::sqrt(squares);
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{1}));
+}
+
 TEST(GradsCheck, GivesNoHintWhereNoRatioExplains) {
   FakeTrial fake = make_trial({1, 3});
   fake.gradient(0, 0, kFc1).values[5] += 1.0;

@@ -59,6 +59,7 @@ TEST(HintOf, IsEmptyWhereTheRatioIsOne) {
 
 TEST(HintOf, IsEmptyWhereTheReferenceIsZero) {
   EXPECT_EQ(hint_of({.got = Values{1.0, 2.0}, .reference = Values{0.0, 0.0}}, kSizes), "");
+  EXPECT_EQ(hint_of({.got = Values{0.0, 0.0}, .reference = Values{0.0, 0.0}}, kSizes), "");
 }
 
 TEST(HintOf, TellsZeroesAndNumbersThatAreNone) {

@@ -52,6 +52,16 @@ TEST(LossCheck, FindsRanksOfOneMicroBatchThatDisagreeByOneBit) {
   EXPECT_EQ(result.worst.where, result.failures[0].where);
 }
 
+TEST(LossCheck, TellsABitwiseFailureBeforeALargerErrorThatPasses) {
+  FakeTrial fake = make_trial({2, 1});
+  fake.oracle.steps[0].loss *= 1.0 + 1e-12;
+  double& loss = fake.step(1, 0).losses[5].loss;
+  loss = std::nextafter(loss, 100.0);
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.worst.where, "micro-batch 5 across ranks");
+}
+
 TEST(LossCheck, FindsAGlobalLossThatIsWrongOnOneRank) {
   FakeTrial fake = make_trial({1, 3});
   fake.step(2, 0).loss /= 3.0;
