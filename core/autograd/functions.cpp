@@ -90,12 +90,12 @@ Variable embedding(Tape& tape,
        }})[0];
 }
 
-// d/dx of sum(w x) is g w: one number from the host's gradient scales the weights.
+// d/dx of sum(w x) with gradient g is g w, in x's shape.
 Variable weighted_sum(Tape& tape, const Variable& x, const Tensor& weight) {
   return tape.record({.label = "weighted_sum",
                       .inputs = {x},
                       .outputs = {weighted_sum(tape.ops(), x.value, weight)},
-                      .saved = {weight},
+                      .saved = {weight.reshaped(x.value.shape)},
                       .backward_input = [](const BackwardCall& call) -> std::vector<Tensor> {
                         return {scaled_by(call.ops, call.saved[0], call.output_gradients[0])};
                       }})[0];

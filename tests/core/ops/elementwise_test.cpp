@@ -1,0 +1,94 @@
+// Elementwise ops, column copies, sums and host transfers.
+#include "core/ops/elementwise.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/base/errors.h"
+#include "core/ops/host.h"
+#include "tests/support/op_fixture.h"
+
+namespace lockstep {
+namespace {
+
+using test::inner;
+using test::numeric_gradient;
+using test::relative_error;
+using test::values;
+
+class Elementwise : public testing::Test, protected test::OpFixture {};
+
+TEST_F(Elementwise, SiluIsXTimesItsSigmoid) {
+  const std::vector<double> y = values(silu(ops(), reals({0.0, 1.0, -2.0}, {3})));
+  EXPECT_EQ(y[0], 0.0);
+  EXPECT_DOUBLE_EQ(y[1], 1.0 / (1.0 + std::exp(-1.0)));
+  EXPECT_DOUBLE_EQ(y[2], -2.0 / (1.0 + std::exp(2.0)));
+}
+
+TEST_F(Elementwise, SilusGradientAgreesWithFiniteDifferences) {
+  const Tensor x = random({40});
+  const Tensor dy = random({40});
+  EXPECT_LT(relative_error(values(silu_backward(ops(), x, dy)),
+                           numeric_gradient(x, dy, [&] { return silu(ops(), x); })),
+            1e-9);
+}
+
+TEST_F(Elementwise, AddLeavesItsArgumentsAlone) {
+  const Tensor a = reals({1.0, 2.0}, {2});
+  const Tensor b = reals({10.0, 20.0}, {2});
+  EXPECT_EQ(values(add(ops(), a, b)), (std::vector<double>{11.0, 22.0}));
+  EXPECT_EQ(values(a), (std::vector<double>{1.0, 2.0}));
+}
+
+TEST_F(Elementwise, AccumulateAddsAndScaleMultiplies) {
+  const Tensor sum = reals({1.0, 2.0}, {2});
+  accumulate(ops(), reals({0.5, 0.25}, {2}), sum, "test");
+  EXPECT_EQ(values(sum), (std::vector<double>{1.5, 2.25}));
+  scale_in_place(ops(), sum, 4.0, "test");
+  EXPECT_EQ(values(sum), (std::vector<double>{6.0, 9.0}));
+  EXPECT_EQ(values(scaled(ops(), sum, 0.5)), (std::vector<double>{3.0, 4.5}));
+  EXPECT_EQ(values(scaled_by(ops(), sum, reals({-1.0}, {1}))), (std::vector<double>{-6.0, -9.0}));
+}
+
+TEST_F(Elementwise, WeightedSumSkipsWhatWeighsNothing) {
+  const Tensor x = reals({1.0, 2.0, 4.0}, {3});
+  const Tensor weight = reals({1.0, 0.0, 1.0}, {3});
+  EXPECT_EQ(values(weighted_sum(ops(), x, weight)), std::vector<double>{5.0});
+}
+
+TEST_F(Elementwise, ColumnsAreASliceOfEachRow) {
+  const Tensor x = reals({0, 1, 2, 3, 4, 5, 6, 7}, {2, 4});
+  const Tensor slice = columns(ops(), x, 1, 2);
+  EXPECT_EQ(slice.shape, Shape({2, 2}));
+  EXPECT_EQ(values(slice), (std::vector<double>{1, 2, 5, 6}));
+  EXPECT_THROW(columns(ops(), x, 3, 2), InternalError);
+}
+
+TEST_F(Elementwise, PartedColumnsJoinToTheSameTensor) {
+  const Tensor x = random({3, 8});
+  const Tensor parts = columns_parted(ops(), x, 4);
+  EXPECT_EQ(parts.shape, Shape({4, 3, 2}));
+  EXPECT_EQ(values(parts.rows(1, 1)), values(columns(ops(), x, 2, 2)));
+  EXPECT_EQ(values(columns_joined(ops(), parts, 4, x.shape)), values(x));
+}
+
+TEST_F(Elementwise, SgdStepsAgainstTheGradient) {
+  const Tensor p = reals({1.0, 2.0}, {2});
+  sgd_update(ops(), {.parameter = p, .gradient = reals({0.5, -1.0}, {2}), .lr = 0.25}, "test");
+  EXPECT_EQ(values(p), (std::vector<double>{0.875, 2.25}));
+}
+
+TEST_F(Elementwise, HostTransfersKeepEveryBit) {
+  const std::vector<double> numbers{1.0 / 3.0, -0.0, 1e-310};
+  EXPECT_EQ(read_reals(ops(), reals(numbers, {3}), "test"), numbers);
+  EXPECT_THROW(reals(numbers, {2}), InternalError);
+}
+
+TEST_F(Elementwise, UnequalSizesAreRefused) {
+  EXPECT_THROW(add(ops(), random({2}), random({3})), InternalError);
+  EXPECT_THROW(silu_backward(ops(), random({2}), random({3})), InternalError);
+}
+
+}  // namespace
+}  // namespace lockstep

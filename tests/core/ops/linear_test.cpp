@@ -1,0 +1,77 @@
+// The linear map's three products against plain sums and against each other.
+#include "core/ops/linear.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "tests/support/op_fixture.h"
+
+namespace lockstep {
+namespace {
+
+using test::inner;
+using test::relative_error;
+using test::values;
+
+class Linear : public testing::Test, protected test::OpFixture {};
+
+// y[t,o] = sum_i x[t,i] W[o,i] in a plain loop.
+std::vector<double> plain_linear(const Tensor& x, const Tensor& w) {
+  const std::int64_t in = w.shape[1];
+  std::vector<double> y;
+  for (std::int64_t t = 0; t < x.num_elements() / in; ++t) {
+    for (std::int64_t o = 0; o < w.shape[0]; ++o) {
+      double sum = 0.0;
+      for (std::int64_t i = 0; i < in; ++i) {
+        sum += x.data<double>()[t * in + i] * w.data<double>()[o * in + i];
+      }
+      y.push_back(sum);
+    }
+  }
+  return y;
+}
+
+TEST_F(Linear, EqualsAPlainSumOfProducts) {
+  for (const Shape& shape : {Shape{1, 1}, Shape{7, 5}, Shape{8, 32}, Shape{3, 2, 100}}) {
+    const Tensor x = random(shape);
+    const Tensor w = random({13, shape.last()});
+    const Tensor y = linear(ops(), x, w);
+    EXPECT_EQ(y.shape.last(), 13);
+    EXPECT_LT(relative_error(values(y), plain_linear(x, w)), 1e-14);
+  }
+}
+
+TEST_F(Linear, BackwardIsTheAdjointInBothArguments) {
+  const Tensor x = random({8, 32});
+  const Tensor w = random({48, 32});
+  const Tensor dy = random({8, 48});
+  const double forward = inner(linear(ops(), x, w), dy);
+  EXPECT_NEAR(inner(x, linear_backward_input(ops(), dy, w)), forward, 1e-12);
+  EXPECT_NEAR(inner(w, linear_backward_weight(ops(), dy, x)), forward, 1e-12);
+}
+
+TEST_F(Linear, NeedsNoLargeBlockOnTheStack) {
+  // 96 x 96 is where Eigen's packing would overflow a fiber's stack; here it must only be right.
+  const Tensor x = random({96, 96});
+  const Tensor w = random({96, 96});
+  EXPECT_LT(relative_error(values(linear(ops(), x, w)), plain_linear(x, w)), 1e-13);
+}
+
+TEST_F(Linear, BitsDoNotDependOnWhereAViewStarts) {
+  const Tensor block = random({4, 8, 24});
+  const Tensor w = random({20, 24});
+  for (std::int64_t i = 0; i < 4; ++i) {
+    const Tensor view = block.rows(i, 1).reshaped({8, 24});
+    const Tensor alone = reals(values(view), {8, 24});
+    EXPECT_EQ(values(linear(ops(), view, w)), values(linear(ops(), alone, w)));
+  }
+}
+
+TEST_F(Linear, ShapesThatDoNotFitAreRefused) {
+  EXPECT_THROW(linear(ops(), random({2, 3}), random({4, 5})), InternalError);
+  EXPECT_THROW(linear_backward_input(ops(), random({2, 3}), random({4, 5})), InternalError);
+  EXPECT_THROW(linear_backward_weight(ops(), random({2, 3}), random({4, 5})), InternalError);
+}
+
+}  // namespace
+}  // namespace lockstep
