@@ -18,7 +18,7 @@ std::string reason(const std::function<void(Case&)>& edit) {
   return why_invalid(c).value_or("valid");
 }
 
-// One edit of a valid case a row of rules(), in its order, and what is told.
+// One edit of a valid case that breaks one rule, and what is told; in the order of rules().
 struct Broken {
   std::function<void(Case&)> edit;
   std::string reason;
@@ -26,7 +26,7 @@ struct Broken {
 
 void with_experts(Case& c) { c.model.num_experts = 8; }
 
-std::vector<Broken> broken_cases() {
+std::vector<Broken> broken_dense_cases() {
   return {
       {[](Case& c) { c.layout.sp = true; }, "sp needs tp above 1, and tp is 1"},
       {[](Case& c) {
@@ -69,6 +69,11 @@ std::vector<Broken> broken_cases() {
          c.layout.tp = 16;
        },
        "seq 8 is not divisible by cp 1 times tp 16"},
+  };
+}
+
+std::vector<Broken> broken_expert_cases() {
+  return {
       {[](Case& c) { c.layout.ep = 2; }, "ep 2 needs experts, and num_experts is 0"},
       {[](Case& c) {
          with_experts(c);
@@ -113,7 +118,8 @@ std::vector<Broken> broken_cases() {
 }
 
 TEST(RulesTest, EveryRuleHasACaseThatBreaksItAndIsToldWithItsNumbers) {
-  const std::vector<Broken> broken = broken_cases();
+  std::vector<Broken> broken = broken_dense_cases();
+  for (const Broken& row : broken_expert_cases()) broken.push_back(row);
   ASSERT_EQ(broken.size(), rules().size());
   for (std::size_t i = 0; i < broken.size(); ++i) {
     EXPECT_EQ(reason(broken[i].edit), broken[i].reason) << rules()[i].condition;
