@@ -215,7 +215,7 @@ void Rendezvous::arrive(Member& me, Meeting& meeting, std::size_t party) {
   keep_splits(mine);
   mine.arrived = true;
   if (meeting.num_arrived++ == 0) meeting.first = static_cast<int>(party);
-  if (meeting.state == MeetingState::kOpen && !agrees(meeting, party)) {
+  if (meeting.state != MeetingState::kMismatched && !agrees(meeting, party)) {
     meeting.state = MeetingState::kMismatched;
     state_.mismatched.push_back(&meeting);
   }

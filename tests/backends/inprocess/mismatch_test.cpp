@@ -1,0 +1,165 @@
+// Calls that do not agree are planted, one kind of disagreement a test.
+#include <gtest/gtest.h>
+
+#include "tests/backends/inprocess/findings_fixture.h"
+
+namespace lockstep::test {
+namespace {
+
+using backends::FindingKind;
+using sim::ClusterReport;
+
+class Mismatch : public FindingsTest {};
+
+INSTANTIATE_TEST_SUITE_P(OnBothHosts, Mismatch, testing::ValuesIn(kBothHosts), host_name);
+
+TEST_P(Mismatch, ASkippedCallIsToldByTheCallMadeInItsPlace) {
+  const ClusterReport report = spawn({.tp = 3}, [](TestRank& r) {
+    const auto tp = r.connect(GroupKind::kTp);
+    const Tensor values = r.tensor({1});
+    CollectiveCall call{.label = "layer.first",
+                        .kind = CollectiveKind::kAllReduce,
+                        .input = values.buffer(),
+                        .output = values.buffer()};
+    if (r.rank.value != 1) run_call(*tp, call);
+    call.label = "layer.second";
+    run_call(*tp, call);
+  });
+  expect_only(report,
+              FindingKind::kMismatch,
+              "rank 1 (tp 1) calls all_reduce 'layer.second' where the others call all_reduce "
+              "'layer.first' on tp#0 {0, 1, 2}");
+  EXPECT_EQ(report.findings[0].ranks, std::vector<Rank>{Rank{1}});
+  EXPECT_EQ(report.findings[0].label, "layer.first");
+}
+
+TEST_P(Mismatch, OfTwoRanksTheOneThatIsAheadHasSkipped) {
+  for (const int skipper : {0, 1}) {
+    const ClusterReport report = spawn({.tp = 2}, [skipper](TestRank& r) {
+      const auto tp = r.connect(GroupKind::kTp);
+      std::vector<Ticket> tickets;
+      for (const std::string_view label : {"bucket.0", "bucket.1", "bucket.2"}) {
+        if (r.rank.value == skipper && label == "bucket.0") continue;
+        const CollectiveCall call{.label = label, .kind = CollectiveKind::kBarrier};
+        tickets.push_back(tp->submit({&call, 1}));
+      }
+      for (const Ticket& ticket : tickets) ticket.source->wait(ticket.sequence, {}, "bucket.wait");
+    });
+    ASSERT_FALSE(report.findings.empty());
+    expect_only(report, FindingKind::kMismatch, "skipped 'bucket.0'");
+    EXPECT_EQ(report.findings[0].ranks[0], Rank{skipper}) << to_text(report);
+  }
+}
+
+TEST_P(Mismatch, AnotherKindIsAMismatch) {
+  const ClusterReport report = spawn_calls(3, [](TestRank& r, CollectiveCall& call) {
+    if (r.rank.value != 2) return;
+    call.kind = CollectiveKind::kAllToAll;
+    call.input.count = call.output.count = 6;
+  });
+  expect_only(report,
+              FindingKind::kMismatch,
+              "rank 2 (tp 2) calls all_to_all 'test.call' where the others call all_reduce "
+              "'test.call' on tp#0 {0, 1, 2}");
+}
+
+TEST_P(Mismatch, AnotherCountIsAMismatch) {
+  const ClusterReport report = spawn_calls(3, [](TestRank& r, CollectiveCall& call) {
+    if (r.rank.value == 0) call.input.count = call.output.count = 4;
+  });
+  expect_only(report,
+              FindingKind::kMismatch,
+              "rank 0 (tp 0) calls all_reduce 'test.call' with count 4 where the others have 8");
+}
+
+TEST_P(Mismatch, AnotherOpIsAMismatch) {
+  const ClusterReport report = spawn_calls(3, [](TestRank& r, CollectiveCall& call) {
+    if (r.rank.value == 1) call.op = ReduceOp::kMax;
+  });
+  expect_only(report, FindingKind::kMismatch, "with op max where the others have sum");
+}
+
+TEST_P(Mismatch, AnotherDtypeIsAMismatch) {
+  const ClusterReport report = spawn_calls(3, [](TestRank& r, CollectiveCall& call) {
+    if (r.rank.value == 1) call.input.dtype = call.output.dtype = DType::kI64;
+  });
+  expect_only(report, FindingKind::kMismatch, "with dtype i64 where the others have f64");
+}
+
+TEST_P(Mismatch, AnotherRootIsAMismatch) {
+  const ClusterReport report = spawn_calls(3, [](TestRank& r, CollectiveCall& call) {
+    call.kind = CollectiveKind::kBroadcast;
+    call.peer = GroupRank{r.rank.value == 1 ? 1 : 0};
+  });
+  expect_only(report, FindingKind::kMismatch, "with root 1 where the others have 0");
+}
+
+TEST_P(Mismatch, OtherSplitsAreAMismatch) {
+  const ClusterReport report = spawn_calls(2, [](TestRank& r, CollectiveCall& call) {
+    // Static: the report is made after a rank may have ended.
+    static const std::vector<std::int64_t> splits[] = {{3, 5}, {4, 4}};
+    const auto me = static_cast<std::size_t>(r.rank.value);
+    call.kind = CollectiveKind::kAllGather;
+    call.output_splits = splits[me];
+    call.input.count = splits[me][me];
+    call.input.offset = me == 0 ? 0 : 4;
+  });
+  expect_only(report, FindingKind::kMismatch, "with splits [4, 4] where the others have [3, 5]");
+}
+
+TEST_P(Mismatch, AllToAllPartsThatDoNotFitAreAMismatch) {
+  const ClusterReport report = spawn({.tp = 2}, [](TestRank& r) {
+    const auto tp = r.connect(GroupKind::kTp);
+    const std::vector<std::int64_t> sent{1, 3};
+    const std::vector<std::int64_t> received{2, 2};
+    const Tensor input = r.empty(4);
+    const Tensor output = r.empty(4);
+    run_call(*tp,
+             {.label = "test.exchange",
+              .kind = CollectiveKind::kAllToAll,
+              .input = input.buffer(),
+              .output = output.buffer(),
+              .input_splits = sent,
+              .output_splits = received});
+  });
+  expect_only(report,
+              FindingKind::kMismatch,
+              "in all_to_all 'test.exchange' rank 0 sends 1 elements to rank 0, which expects 2");
+}
+
+TEST_P(Mismatch, AnotherNumberOfCallsInOneSubmitIsAMismatch) {
+  const ClusterReport report = spawn({.tp = 2}, [](TestRank& r) {
+    const auto tp = r.connect(GroupKind::kTp);
+    const std::vector<CollectiveCall> calls(r.rank.value == 0 ? 1 : 2,
+                                            {.label = "test.b", .kind = CollectiveKind::kBarrier});
+    const Ticket ticket = tp->submit(calls);
+    ticket.source->wait(ticket.sequence, {}, "test.wait");
+  });
+  expect_only(report, FindingKind::kMismatch, "2 calls in one submit where the others have 1");
+}
+
+TEST_P(Mismatch, ATagThatDiffersIsAMismatch) {
+  const ClusterReport report = spawn_calls(2, [](TestRank& r, CollectiveCall& call) {
+    call.peer = GroupRank{1 - r.rank.value};
+    call.kind = r.rank.value == 0 ? CollectiveKind::kSend : CollectiveKind::kRecv;
+    (r.rank.value == 0 ? call.output : call.input) = Buffer{};
+    call.tag = 10 + r.rank.value;
+  });
+  expect_only(report,
+              FindingKind::kMismatch,
+              "rank 0 sends 'test.call' to rank 1, which receives it as 'test.call', tag 10 where "
+              "it expects 11");
+}
+
+TEST_P(Mismatch, AMismatchThatNobodyWaitsForIsStillTold) {
+  const ClusterReport report = spawn({.tp = 2}, [](TestRank& r) {
+    const auto tp = r.connect(GroupKind::kTp);
+    const CollectiveCall call{.label = r.rank.value == 0 ? "test.a" : "test.b",
+                              .kind = CollectiveKind::kBarrier};
+    tp->submit({&call, 1});
+  });
+  expect_only(report, FindingKind::kMismatch, "calls barrier 'test.");
+}
+
+}  // namespace
+}  // namespace lockstep::test
