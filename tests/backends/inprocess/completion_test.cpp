@@ -1,0 +1,178 @@
+// When inputs are read and outputs written: early, late, or one or the other by the seed.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "tests/support/spawn_ranks.h"
+
+namespace lockstep::test {
+namespace {
+
+using sim::ClusterReport;
+
+struct Seen {
+  double before_wait = 0.0;
+  double after_wait = 0.0;
+};
+
+CollectiveCall sum(const Tensor& input, const Tensor& output) {
+  return {.label = "test.sum",
+          .kind = CollectiveKind::kAllReduce,
+          .input = input.buffer(),
+          .output = output.buffer()};
+}
+
+// Two ranks submit 1 and 1; rank 0 changes its input to 10 after both have, before any waits. Gives
+// what rank 1 sees before and after its wait, of the `number`-th call.
+Seen changed_after_submit(Completion completion, std::uint64_t seed = 0, int number = 1) {
+  Seen seen;
+  const ClusterReport report = spawn_ranks(
+      2,
+      [&](TestRank& r) {
+        const auto tp = r.connect(GroupKind::kTp);
+        const auto world = r.connect(GroupKind::kWorld);
+        const CollectiveCall barrier{.label = "test.barrier", .kind = CollectiveKind::kBarrier};
+        for (int i = 1; i <= number; ++i) {
+          const Tensor input = r.tensor({1});
+          const Tensor output = r.empty(1);
+          const CollectiveCall call = sum(input, output);
+          const Ticket ticket = tp->submit({&call, 1});
+          run_call(*world, barrier);
+          if (r.rank.value == 0) input.data<double>()[0] = 10.0;
+          run_call(*world, barrier);
+          if (r.rank.value == 1) seen.before_wait = values_of(output)[0];
+          ticket.source->wait(ticket.sequence, {}, "test.wait");
+          if (r.rank.value == 1) seen.after_wait = values_of(output)[0];
+        }
+      },
+      {.completion = completion, .schedule_seed = seed});
+  EXPECT_TRUE(report.findings.empty()) << to_text(report);
+  return seen;
+}
+
+TEST(EarlyCompletion, ReadsAndWritesWhenTheLastMemberSubmits) {
+  const Seen seen = changed_after_submit(Completion::kEarly);
+  EXPECT_EQ(seen.before_wait, 2.0);
+  EXPECT_EQ(seen.after_wait, 2.0);
+}
+
+TEST(LateCompletion, ReadsAtTheFirstWaitAndWritesAtEachRanksOwn) {
+  const Seen seen = changed_after_submit(Completion::kLate);
+  EXPECT_TRUE(std::isnan(seen.before_wait));
+  EXPECT_EQ(seen.after_wait, 11.0);
+}
+
+TEST(SeededCompletion, IsEarlyOrLateByCallAndSeed) {
+  int num_late = 0;
+  for (int number = 1; number <= 16; ++number) {
+    const Seen seen = changed_after_submit(Completion::kSeeded, 3, number);
+    const bool late = std::isnan(seen.before_wait);
+    num_late += late ? 1 : 0;
+    EXPECT_EQ(seen.after_wait, late ? 11.0 : 2.0);
+    EXPECT_EQ(std::isnan(changed_after_submit(Completion::kSeeded, 3, number).before_wait), late);
+  }
+  EXPECT_GT(num_late, 0);
+  EXPECT_LT(num_late, 16);
+}
+
+TEST(LateCompletion, DeliversToARankOnlyWhatItWaitsFor) {
+  double never_waited = 0.0;
+  const ClusterReport report =
+      spawn_ranks(2,
+                  [&](TestRank& r) {
+                    const auto tp = r.connect(GroupKind::kTp);
+                    const auto world = r.connect(GroupKind::kWorld);
+                    const Tensor input = r.tensor({1});
+                    const Tensor output = r.empty(1);
+                    const CollectiveCall call = sum(input, output);
+                    const Ticket ticket = tp->submit({&call, 1});
+                    if (r.rank.value == 0) ticket.source->wait(ticket.sequence, {}, "test.wait");
+                    run_call(*world, {.label = "test.end", .kind = CollectiveKind::kBarrier});
+                    if (r.rank.value == 0) {
+                      EXPECT_EQ(values_of(output)[0], 2.0);
+                    } else {
+                      never_waited = values_of(output)[0];
+                    }
+                  },
+                  {.completion = Completion::kLate});
+  EXPECT_TRUE(std::isnan(never_waited));
+  ASSERT_EQ(report.findings.size(), 1U) << to_text(report);
+  EXPECT_EQ(report.findings[0].kind, backends::FindingKind::kPending);
+  EXPECT_EQ(report.findings[0].label, "test.sum");
+}
+
+TEST(Poison, FillsOutputsThatAreNotInputsFromSubmitOn) {
+  for (const Completion completion : {Completion::kEarly, Completion::kLate}) {
+    spawn_ranks(2,
+                [&](TestRank& r) {
+                  const auto tp = r.connect(GroupKind::kTp);
+                  const auto world = r.connect(GroupKind::kWorld);
+                  const CollectiveCall barrier{.label = "test.barrier",
+                                               .kind = CollectiveKind::kBarrier};
+                  const Tensor input = r.tensor({1, 2, 3});
+                  const Tensor output = r.tensor({0, 0, 0});
+                  const CollectiveCall call = sum(input, output);
+                  Ticket ticket;
+                  if (r.rank.value == 0) {
+                    ticket = tp->submit({&call, 1});
+                    for (const double value : values_of(output)) EXPECT_TRUE(std::isnan(value));
+                    EXPECT_EQ(values_of(input)[0], 1.0);
+                  }
+                  run_call(*world, barrier);
+                  if (r.rank.value == 1) ticket = tp->submit({&call, 1});
+                  ticket.source->wait(ticket.sequence, {}, "test.wait");
+                  EXPECT_EQ(values_of(output), (std::vector<double>{2, 4, 6}));
+                },
+                {.completion = completion});
+  }
+}
+
+TEST(Poison, OfIntegersIsHugeAndNegativeAndOfLargeOutputsReachesEachParametersStart) {
+  constexpr std::int64_t kLarge = 100'001;
+  spawn_ranks(2,
+              [](TestRank& r) {
+                const auto tp = r.connect(GroupKind::kTp);
+                const Tensor integers_in = r.empty(2, DType::kI64);
+                const Tensor integers = r.empty(2, DType::kI64);
+                const Tensor large_in = r.empty(kLarge);
+                const Tensor large = r.empty(kLarge);
+                std::fill_n(integers_in.data<std::int64_t>(), 2, 5);
+                std::fill_n(integers.data<std::int64_t>(), 2, 5);
+                std::fill_n(large_in.data<double>(), kLarge, 5.0);
+                std::fill_n(large.data<double>(), kLarge, 5.0);
+                const std::vector<CollectiveCall> calls{{.label = "test.integers",
+                                                         .kind = CollectiveKind::kAllReduce,
+                                                         .input = integers_in.buffer(),
+                                                         .output = integers.buffer()},
+                                                        sum(large_in, large)};
+                const Ticket ticket = tp->submit(calls);
+                EXPECT_LT(integers.data<std::int64_t>()[1], -(std::int64_t{1} << 60));
+                for (std::int64_t i = 0; i < kLarge; i += 64) {
+                  ASSERT_TRUE(std::isnan(large.data<double>()[i])) << i;
+                }
+                EXPECT_TRUE(std::isnan(large.data<double>()[kLarge - 1]));
+                ticket.source->wait(ticket.sequence, {}, "test.wait");
+                EXPECT_EQ(integers.data<std::int64_t>()[1], 10);
+                const std::vector<double> result = values_of(large);
+                EXPECT_EQ(result, std::vector<double>(static_cast<std::size_t>(kLarge), 10.0));
+              },
+              {.completion = Completion::kLate});
+}
+
+TEST(Poison, SparesAnOutputThatIsTheInput) {
+  spawn_ranks(2,
+              [](TestRank& r) {
+                const auto tp = r.connect(GroupKind::kTp);
+                const Tensor values = r.tensor({1, 2});
+                const CollectiveCall call = sum(values, values);
+                const Ticket ticket = tp->submit({&call, 1});
+                EXPECT_EQ(values_of(values), (std::vector<double>{1, 2}));
+                ticket.source->wait(ticket.sequence, {}, "test.wait");
+                EXPECT_EQ(values_of(values), (std::vector<double>{2, 4}));
+              },
+              {.completion = Completion::kLate});
+}
+
+}  // namespace
+}  // namespace lockstep::test
