@@ -16,11 +16,15 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-// Columns as wide as their widest cell, the last one free.
+constexpr std::size_t kWidestColumn = 40;
+
+// Columns as wide as their widest cell, but for a few long cells, and the last one free.
 std::string table_text(const std::vector<Row>& rows) {
   std::vector<std::size_t> widths(rows.front().size(), 0);
   for (const Row& row : rows) {
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+      widths[i] = std::min(std::max(widths[i], row[i].size()), kWidestColumn);
+    }
   }
   std::string text;
   for (const Row& row : rows) {

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::size_t kWidth = 100;
 constexpr std::size_t kMaxReasons = 16;
-constexpr std::size_t kMaxSignatures = 16;
+constexpr std::size_t kMaxConditions = 16;
+constexpr std::size_t kMaxReasonLines = 24;
 
 enum class Tone { kPlain, kGood, kBad, kQuiet, kStrong };
 
@@ -53,11 +54,11 @@ std::string plural(std::int64_t count, const std::string& one, const std::string
 
 std::string error_text(const sim::Place& place) {
   if (!std::isfinite(place.error)) return "not finite";
-  return place.error == 0.0 ? "0" : fmt::format("{:.2e}", place.error);
+  return place.error == 0.0 ? "0" : fmt::format("{:.3g}", place.error);
 }
 
 std::string bound_text(const sim::Place& place) {
-  return place.bound == 0.0 ? "bitwise" : fmt::format("{:g}", place.bound);
+  return place.bound == 0.0 ? "exact" : fmt::format("{:g}", place.bound);
 }
 
 Tone tone_of(Verdict verdict, std::int64_t count) {
@@ -108,7 +109,7 @@ std::string counts_table(const SweepSummary& summary, const Paint& paint) {
 }
 
 std::string check_row(const CheckTally& check, const Paint& paint) {
-  const std::string failed = fmt::format("{:>8}", with_commas(check.num_failed));
+  const std::string failed = fmt::format("{:>9}", with_commas(check.num_failed));
   std::string row = fmt::format("  {:<12}{:>9}{}{:>9}{:>14}",
                                 check.check,
                                 with_commas(check.num_passed),
@@ -116,25 +117,26 @@ std::string check_row(const CheckTally& check, const Paint& paint) {
                                 with_commas(check.num_not_applicable),
                                 with_commas(check.num_compared));
   if (check.num_compared == 0) return row + "\n";
-  row += fmt::format("{:>13}{:>9}", error_text(check.worst), bound_text(check.worst));
+  row += fmt::format("{:>14}{:>9}\n", error_text(check.worst), bound_text(check.worst));
   // Where all is equal to the bit, no place is worse than another.
-  if (check.worst.error == 0.0) return row + "\n";
-  return row + "  " + check.worst.where + "\n" +
-         paint(Tone::kQuiet, fmt::format("{:>76}in {}", "", check.worst_case.name)) + "\n";
+  if (check.worst.error == 0.0) return row;
+  return row +
+         paint(Tone::kQuiet,
+               fmt::format("      {} in {}", check.worst.where, check.worst_case.name)) +
+         "\n";
 }
 
 std::string checks_table(const Tally& tally, const Paint& paint) {
   if (tally.checks().empty()) return "";
   std::string text = paint(Tone::kQuiet,
-                           fmt::format("  {:<12}{:>9}{:>8}{:>9}{:>14}{:>13}{:>9}  {}",
+                           fmt::format("  {:<12}{:>9}{:>9}{:>9}{:>14}{:>14}{:>9}",
                                        "check",
                                        "passed",
                                        "failed",
                                        "n/a",
                                        "compared",
                                        "worst error",
-                                       "bound",
-                                       "where")) +
+                                       "bound")) +
                      "\n";
   for (const CheckTally& check : tally.checks()) text += check_row(check, paint);
   return text + "\n";
@@ -154,25 +156,36 @@ std::string invalid_table(const Tally& tally, const Paint& paint) {
   return text + "\n";
 }
 
-std::string signature_line(const Signature& signature) {
+std::string condition_line(const ConditionTally& condition) {
+  const Signature& signature = condition.signature;
   if (signature.check.empty()) {
     const std::string reason = signature.reason.empty() ? "no reason given" : signature.reason;
     return fmt::format("{}: {}", name_of(signature.verdict), reason);
   }
   std::string line = signature.check;
   if (!signature.where.empty()) line += " at " + signature.where;
+  if (condition.num_places_max > 1) {
+    const bool is_cut = condition.num_places_max == sim::kMaxPlaces;
+    line += fmt::format(
+        " and {}{} more", is_cut ? "at least " : "up to ", condition.num_places_max - 1);
+  }
   if (!signature.hint.empty()) line += ", " + signature.hint;
   if (!signature.reason.empty()) line += ": " + signature.reason;
   return line;
 }
 
-std::string names_line(const SignatureTally& tally) {
-  std::string names;
-  for (const CaseReference& reference : tally.first_cases) {
-    names += (names.empty() ? "" : ", ") + reference.name;
+// As many names as fit on a line, at least one.
+std::string names_line(const ConditionTally& condition, std::size_t width) {
+  std::string names = condition.first_cases.front().name;
+  std::int64_t num_named = 1;
+  for (std::size_t i = 1; i < condition.first_cases.size(); ++i) {
+    const std::string& name = condition.first_cases[i].name;
+    if (names.size() + name.size() + 20 > width) break;
+    names += ", " + name;
+    ++num_named;
   }
-  const std::int64_t more = tally.num_cases - static_cast<std::int64_t>(tally.first_cases.size());
-  return more > 0 ? names + fmt::format(" and {} more", with_commas(more)) : names;
+  const std::int64_t num_more = condition.num_cases - num_named;
+  return num_more > 0 ? names + fmt::format(" and {} more", with_commas(num_more)) : names;
 }
 
 std::string ranks_text(const std::vector<Rank>& ranks) {
@@ -184,17 +197,12 @@ std::string ranks_text(const std::vector<Rank>& ranks) {
   return ranks.size() > 8 ? text + " ..." : text;
 }
 
-std::string signature_block(const SignatureTally& tally, const Paint& paint) {
-  const std::string count = fmt::format("{:>7}", with_commas(tally.num_cases));
-  std::string text = fmt::format(
-      "  {}  {}\n", paint(Tone::kBad, count), clipped(signature_line(tally.signature), 4 * kWidth));
-  if (!tally.signature.where.empty()) {
-    text += fmt::format("           error {}, bound {}{}\n",
-                        error_text(tally.place),
-                        bound_text(tally.place),
-                        ranks_text(tally.place.ranks));
-  }
-  return text + paint(Tone::kQuiet, "           " + names_line(tally)) + "\n";
+std::string condition_block(const ConditionTally& condition, const Paint& paint) {
+  const std::string count = fmt::format("{:>7}", with_commas(condition.num_cases));
+  return fmt::format("  {}  {}\n",
+                     paint(Tone::kBad, count),
+                     clipped(condition_line(condition), 3 * kWidth)) +
+         paint(Tone::kQuiet, "           " + names_line(condition, kWidth - 11)) + "\n";
 }
 
 // A reason of several lines, such as a deadlock's report, keeps its lines.
@@ -203,38 +211,53 @@ std::string indented(const std::string& text, std::size_t max_lines) {
   std::size_t begin = 0;
   for (std::size_t i = 0; i < max_lines && begin < text.size(); ++i) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    block += "      " + text.substr(begin, end - begin) + "\n";
+    block += "           " + text.substr(begin, end - begin) + "\n";
     begin = end + 1;
   }
-  return begin < text.size() ? block + "      ...\n" : block;
+  return begin < text.size() ? block + "           ...\n" : block;
 }
 
-std::string case_block(const CaseResult& result, const Paint& paint) {
-  std::string text = fmt::format(
-      "  {:<7}  {}\n", paint(Tone::kBad, std::string(name_of(result.verdict))), result.name);
-  for (const sim::CheckResult& check : result.checks) {
-    if (check.verdict != sim::CheckVerdict::kFail) continue;
-    std::string line = "      " + check.check;
-    if (!check.worst.where.empty()) {
-      line += fmt::format(" at {}: error {}", check.worst.where, error_text(check.worst));
-      if (!check.worst.hint.empty()) line += ", " + check.worst.hint;
-    }
-    text += line + "\n";
-    if (!check.reason.empty()) text += indented(check.reason, 12);
+std::string place_line(const CaseResult& result) {
+  const FirstCause cause = first_cause(result);
+  if (cause.check == nullptr) return "";
+  std::string line = cause.check->check;
+  if (cause.place != nullptr) {
+    line += fmt::format(" at {}: error {}, bound {}{}",
+                        cause.place->where,
+                        error_text(*cause.place),
+                        bound_text(*cause.place),
+                        ranks_text(cause.place->ranks));
+    if (!cause.place->hint.empty()) line += ", " + cause.place->hint;
   }
-  return text + indented(result.reason, 12);
+  std::string others;
+  for (const sim::CheckResult& check : result.checks) {
+    if (check.verdict == sim::CheckVerdict::kFail && &check != cause.check) {
+      others += (others.empty() ? "; also " : ", ") + check.check;
+    }
+  }
+  return "           " + line + others + "\n";
+}
+
+std::string case_block(const CaseResult& result, std::size_t max_lines, const Paint& paint) {
+  const FirstCause cause = first_cause(result);
+  std::string text = fmt::format("  {}  {}\n",
+                                 paint(Tone::kBad, fmt::format("{:>7}", name_of(result.verdict))),
+                                 result.name) +
+                     place_line(result);
+  if (cause.check != nullptr) text += indented(cause.check->reason, max_lines);
+  return text + indented(result.reason, max_lines);
 }
 
 std::string failures(const SweepOutcome& outcome, const Paint& paint) {
   const std::int64_t num_bad = outcome.tally.num_bad();
   if (num_bad == 0) return "";
-  const auto signatures = outcome.tally.signatures();
+  const std::vector<ConditionTally> conditions = outcome.tally.conditions();
   std::string text = paint(Tone::kStrong, "failures") + ", by what they have in common:\n";
-  for (std::size_t i = 0; i < std::min(signatures.size(), kMaxSignatures); ++i) {
-    text += signature_block(signatures[i], paint);
+  for (std::size_t i = 0; i < std::min(conditions.size(), kMaxConditions); ++i) {
+    text += condition_block(conditions[i], paint);
   }
-  if (signatures.size() > kMaxSignatures) {
-    text += fmt::format("           and {} more kinds\n", signatures.size() - kMaxSignatures);
+  if (conditions.size() > kMaxConditions) {
+    text += fmt::format("           and {} more kinds\n", conditions.size() - kMaxConditions);
   }
   const auto& failing = outcome.tally.failing();
   const auto num_shown = static_cast<std::int64_t>(failing.size());
@@ -242,7 +265,10 @@ std::string failures(const SweepOutcome& outcome, const Paint& paint) {
       "\n" + paint(Tone::kStrong, "cases") +
       (num_shown < num_bad ? fmt::format(", the first {} of {}:\n", num_shown, with_commas(num_bad))
                            : ":\n");
-  for (const FailingCase& one : failing) text += case_block(one.result, paint);
+  for (std::size_t i = 0; i < failing.size(); ++i) {
+    // Long reports, such as a deadlock's, are told in full for the first cases.
+    text += case_block(failing[i].result, i < 2 ? kMaxReasonLines : 1, paint);
+  }
   return text + "\n";
 }
 

@@ -28,34 +28,74 @@ void insert_first(std::vector<CaseReference>& first, const CaseReference& refere
   if (first.size() > kMaxNamesShown) first.pop_back();
 }
 
-const sim::CheckResult* first_failure(const CaseResult& result) {
-  const sim::CheckResult* first = nullptr;
-  for (const sim::CheckResult& check : result.checks) {
-    if (check.verdict != sim::CheckVerdict::kFail) continue;
-    if (check.check == "collectives") return &check;
-    if (first == nullptr) first = &check;
-  }
-  return first;
+void merge(ConditionTally& into, const ConditionTally& from) {
+  const bool is_first =
+      into.num_cases == 0 || from.first_cases.front().index < into.first_cases.front().index;
+  if (is_first) into.place = from.place;
+  into.num_cases += from.num_cases;
+  into.num_places_max = std::max(into.num_places_max, from.num_places_max);
+  for (const CaseReference& reference : from.first_cases) insert_first(into.first_cases, reference);
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+// The cause that most cases of the bucket name, the shortest among equals. Empty where fewer than
+// half name one: sizes that happen to fit a ratio explain nothing then.
+std::string commonest_cause(const std::vector<ConditionTally>& bucket) {
+  std::map<std::string, std::int64_t> num_cases;
+  std::int64_t total = 0;
+  for (const ConditionTally& tally : bucket) {
+    total += tally.num_cases;
+    for (const std::string& cause : hint_parts(tally.signature.hint).causes) {
+      num_cases[cause] += tally.num_cases;
+    }
+  }
+  std::string commonest;
+  std::int64_t most = 0;
+  for (const auto& [cause, count] : num_cases) {
+    if (count > most || (count == most && cause.size() < commonest.size())) {
+      commonest = cause;
+      most = count;
+    }
+  }
+  return 2 * most >= total ? commonest : "";
+}
+
+bool names_cause(const ConditionTally& tally, const std::string& cause) {
+  const std::vector<std::string> causes = hint_parts(tally.signature.hint).causes;
+  return std::find(causes.begin(), causes.end(), cause) != causes.end();
+}
+
+// All of the bucket that name the cause, as one; they leave the bucket. An empty cause takes all.
+ConditionTally take_condition(std::vector<ConditionTally>& bucket, const std::string& cause) {
+  constexpr std::size_t kMaxRatios = 4;
+  ConditionTally condition;
+  condition.signature = bucket.front().signature;
+  condition.signature.hint.clear();
+  std::vector<std::string> ratios;
+  std::vector<ConditionTally> rest;
+  for (const ConditionTally& tally : bucket) {
+    if (!cause.empty() && !names_cause(tally, cause)) {
+      rest.push_back(tally);
+      continue;
+    }
+    merge(condition, tally);
+    const std::string ratio = hint_parts(tally.signature.hint).ratio;
+    if (std::find(ratios.begin(), ratios.end(), ratio) == ratios.end()) ratios.push_back(ratio);
+  }
+  bucket = std::move(rest);
+  if (cause.empty()) {
+    // Ratios that nothing explains tell something only where they agree.
+    if (ratios.size() == 1) condition.signature.hint = ratios.front();
+    return condition;
+  }
+  for (std::size_t i = 0; i < std::min(ratios.size(), kMaxRatios); ++i) {
+    condition.signature.hint += (i == 0 ? "" : ", ") + ratios[i];
+  }
+  if (ratios.size() > kMaxRatios) condition.signature.hint += ", ...";
+  condition.signature.hint += " = " + cause;
+  return condition;
+}
 
 }  // namespace
-
-Signature signature_of(const CaseResult& result) {
-  Signature signature;
-  signature.verdict = result.verdict;
-  const sim::CheckResult* check = first_failure(result);
-  if (result.verdict != Verdict::kFail || check == nullptr) {
-    signature.reason = first_line(result.reason);
-    return signature;
-  }
-  signature.check = check->check;
-  signature.where = check->worst.where;
-  signature.hint = check->worst.hint;
-  signature.reason = first_line(check->reason);
-  return signature;
-}
 
 void Tally::add(std::size_t index, const CaseResult& result) {
   const CaseReference reference{.index = index, .name = result.name};
@@ -104,14 +144,16 @@ void Tally::add_check(const CaseReference& reference, const sim::CheckResult& ch
 }
 
 void Tally::add_failing(const CaseReference& reference, const CaseResult& result) {
-  SignatureTally& tally = signatures_[signature_of(result)];
-  ++tally.num_cases;
-  insert_first(tally.first_cases, reference);
-  if (tally.first_cases.front().index == reference.index) {
-    tally.signature = signature_of(result);
-    const sim::CheckResult* check = first_failure(result);
-    tally.place = check != nullptr ? check->worst : sim::Place{};
-  }
+  const FirstCause cause = first_cause(result);
+  ConditionTally one;
+  one.signature = signature_of(result);
+  one.num_cases = 1;
+  one.num_places_max = cause.check != nullptr ? cause.check->failures.size() : 0;
+  one.first_cases = {reference};
+  if (cause.place != nullptr) one.place = *cause.place;
+  ConditionTally& tally = signatures_[one.signature];
+  tally.signature = one.signature;
+  merge(tally, one);
   const auto place = std::upper_bound(
       failing_.begin(), failing_.end(), reference.index, [](std::size_t index, const auto& known) {
         return index < known.reference.index;
@@ -121,9 +163,17 @@ void Tally::add_failing(const CaseReference& reference, const CaseResult& result
   if (failing_.size() > kMaxCasesShown) failing_.pop_back();
 }
 
-std::vector<SignatureTally> Tally::signatures() const {
-  std::vector<SignatureTally> sorted;
-  for (const auto& [signature, tally] : signatures_) sorted.push_back(tally);
+std::vector<ConditionTally> Tally::conditions() const {
+  std::map<Signature, std::vector<ConditionTally>> buckets;
+  for (const auto& [signature, tally] : signatures_) {
+    Signature without_hint = signature;
+    without_hint.hint.clear();
+    buckets[without_hint].push_back(tally);
+  }
+  std::vector<ConditionTally> sorted;
+  for (auto& [signature, bucket] : buckets) {
+    while (!bucket.empty()) sorted.push_back(take_condition(bucket, commonest_cause(bucket)));
+  }
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
     if (a.num_cases != b.num_cases) return a.num_cases > b.num_cases;
     return a.first_cases.front().index < b.first_cases.front().index;

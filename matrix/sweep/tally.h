@@ -6,10 +6,11 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "matrix/sweep/case_result.h"
+#include "matrix/sweep/signature.h"
 #include "matrix/sweep/summary.h"
 
 namespace lockstep::matrix {
@@ -30,27 +31,17 @@ struct CheckTally {
   CaseReference worst_case;
 };
 
-// What failing cases have in common: the first check that failed (collectives before all others,
-// for what they break breaks the rest), where, and the hint. Errors and timeouts have their reason.
-struct Signature {
-  Verdict verdict = Verdict::kFail;
-  std::string check;
-  std::string where;
-  std::string hint;
-  std::string reason;
-  auto operator<=>(const Signature&) const = default;
-};
-
-Signature signature_of(const CaseResult& result);
-
 inline constexpr std::size_t kMaxNamesShown = 4;
 inline constexpr std::size_t kMaxCasesShown = 16;
 
-struct SignatureTally {
-  Signature signature;
+// A condition under which cases fail. Those with the same cause in their hints are one, whatever
+// the ratio: "x0.5, x0.25 = 1/tp".
+struct ConditionTally {
+  Signature signature = {};
   std::int64_t num_cases = 0;
-  std::vector<CaseReference> first_cases;  // at most kMaxNamesShown
-  sim::Place place;                        // of the first case
+  std::size_t num_places_max = 0;               // failing places of the check, at most kMaxPlaces
+  std::vector<CaseReference> first_cases = {};  // at most kMaxNamesShown
+  sim::Place place = {};                        // of the first case
 };
 
 struct FailingCase {
@@ -67,7 +58,7 @@ class Tally {
   const SweepSummary& counts() const { return counts_; }
   const std::vector<CheckTally>& checks() const { return checks_; }
   // Largest count first.
-  std::vector<SignatureTally> signatures() const;
+  std::vector<ConditionTally> conditions() const;
   std::vector<std::pair<std::string, std::int64_t>> invalid_reasons() const;
   // The first kMaxCasesShown of them, in the sweep's order.
   const std::vector<FailingCase>& failing() const { return failing_; }
@@ -78,7 +69,7 @@ class Tally {
 
   SweepSummary counts_;
   std::vector<CheckTally> checks_;  // in the order of the results
-  std::map<Signature, SignatureTally> signatures_;
+  std::map<Signature, ConditionTally> signatures_;
   std::map<std::string, std::int64_t> invalid_reasons_;
   std::vector<FailingCase> failing_;
 };

@@ -15,8 +15,8 @@ namespace lockstep::test {
 namespace {
 
 using matrix::CaseResult;
-using matrix::ResultsFile;
 using matrix::NamedCase;
+using matrix::ResultsFile;
 using matrix::SweepOptions;
 using matrix::SweepOutcome;
 using matrix::Verdict;

@@ -58,19 +58,74 @@ TEST(Tally, NeverCountsNotApplicableAsAPass) {
   EXPECT_EQ(tally.checks()[0].num_not_applicable, 1);
 }
 
-TEST(Tally, GroupsFailingCasesByTheirFirstFailingCheckWhereAndHint) {
+TEST(Tally, GroupsFailingCasesByTheirFirstCause) {
   Tally tally;
   for (std::size_t i = 0; i < 6; ++i) tally.add(i, failing("q" + std::to_string(i), "q.weight"));
   tally.add(6, failing("k6", "k.weight"));
-  const auto signatures = tally.signatures();
-  ASSERT_EQ(signatures.size(), 2U);
-  EXPECT_EQ(signatures[0].num_cases, 6);
-  EXPECT_EQ(signatures[0].signature.check, "grads");
-  EXPECT_EQ(signatures[0].signature.where, "q.weight");
-  EXPECT_EQ(signatures[0].signature.hint, "x2 = tp");
-  ASSERT_EQ(signatures[0].first_cases.size(), matrix::kMaxNamesShown);
-  EXPECT_EQ(signatures[0].first_cases[0].name, "q0");
-  EXPECT_EQ(signatures[1].first_cases[0].name, "k6");
+  const auto conditions = tally.conditions();
+  ASSERT_EQ(conditions.size(), 2U);
+  EXPECT_EQ(conditions[0].num_cases, 6);
+  EXPECT_EQ(conditions[0].signature.check, "grads");
+  EXPECT_EQ(conditions[0].signature.where, "q.weight");
+  EXPECT_EQ(conditions[0].signature.hint, "x2 = tp");
+  ASSERT_EQ(conditions[0].first_cases.size(), matrix::kMaxNamesShown);
+  EXPECT_EQ(conditions[0].first_cases[0].name, "q0");
+  EXPECT_EQ(conditions[1].first_cases[0].name, "k6");
+}
+
+std::vector<std::string> hints_of_conditions(const std::vector<std::string>& hints) {
+  Tally tally;
+  for (std::size_t i = 0; i < hints.size(); ++i) {
+    CaseResult result = sample_result("c" + std::to_string(i), 1, Verdict::kFail);
+    result.checks = {failed_check("grads", "w", hints[i])};
+    tally.add(i, result);
+  }
+  std::vector<std::string> found;
+  for (const auto& condition : tally.conditions()) found.push_back(condition.signature.hint);
+  return found;
+}
+
+TEST(Tally, JoinsRatiosThatHaveOneCause) {
+  EXPECT_EQ(hints_of_conditions({"x0.5 = 1/tp or 1/dp", "x0.25 = 1/tp", "x0.25 = 1/tp or dp"}),
+            (std::vector<std::string>{"x0.25, x0.5 = 1/tp"}));
+}
+
+TEST(Tally, KeepsCausesApartThatNoHintShares) {
+  EXPECT_EQ(hints_of_conditions({"x2 = tp", "x2 = tp", "x3 = dp"}),
+            (std::vector<std::string>{"x2 = tp", "x3 = dp"}));
+}
+
+TEST(Tally, BelievesNoCauseThatFewCasesName) {
+  EXPECT_EQ(hints_of_conditions({"x1.1", "x1.2", "x0.5 = 1/tp", "x1.3"}),
+            std::vector<std::string>{""});
+}
+
+TEST(Tally, DropsRatiosThatNothingExplainsUnlessTheyAgree) {
+  EXPECT_EQ(hints_of_conditions({"x1.1", "x1.2"}), std::vector<std::string>{""});
+  EXPECT_EQ(hints_of_conditions({"x1.1", "x1.1"}), std::vector<std::string>{"x1.1"});
+}
+
+TEST(Signature, IsThatOfTheEarliestStep) {
+  CaseResult result = sample_result("a", 1, Verdict::kFail);
+  result.checks = {failed_check("loss", "micro-batch 3 (step 1)", ""),
+                   failed_check("grads", "w", "x2 = dp")};
+  EXPECT_EQ(matrix::signature_of(result).check, "grads");
+}
+
+TEST(Signature, NamesTheFirstFailingPlaceByName) {
+  CaseResult result = sample_result("a", 1, Verdict::kFail);
+  result.checks = {failed_check("grads", "z", "")};
+  result.checks[0].failures.push_back(result.checks[0].worst);
+  result.checks[0].failures.back().where = "b";
+  EXPECT_EQ(matrix::signature_of(result).where, "b");
+}
+
+TEST(Signature, TakesAHintApart) {
+  const matrix::HintParts parts = matrix::hint_parts("x0.5 = 1/tp or tp/num_micro_batches");
+  EXPECT_EQ(parts.ratio, "x0.5");
+  EXPECT_EQ(parts.causes, (std::vector<std::string>{"1/tp", "tp/num_micro_batches"}));
+  EXPECT_TRUE(matrix::hint_parts("x1.07").causes.empty());
+  EXPECT_EQ(matrix::hint_parts("").ratio, "");
 }
 
 TEST(Tally, PutsCollectivesBeforeWhatTheyBreak) {
@@ -86,8 +141,8 @@ TEST(Tally, GroupsErrorsByTheFirstLineOfTheirReason) {
     result.reason = "deadlock\nrank " + std::to_string(i);
     tally.add(i, result);
   }
-  ASSERT_EQ(tally.signatures().size(), 1U);
-  EXPECT_EQ(tally.signatures()[0].signature.reason, "deadlock");
+  ASSERT_EQ(tally.conditions().size(), 1U);
+  EXPECT_EQ(tally.conditions()[0].signature.reason, "deadlock");
 }
 
 TEST(Tally, IsTheSameInEveryOrderOfArrival) {
