@@ -1,0 +1,56 @@
+// Blocking collectives on tensors.
+#include "core/parallel/collectives.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "core/ops/host.h"
+#include "tests/support/rank_fixture.h"
+
+namespace lockstep {
+namespace {
+
+using test::layout_of;
+using test::spawn_contexts;
+using test::values_of;
+
+Tensor pair(const RankContext& context, double first, double second) {
+  return reals_from_host(context.ops, std::vector{first, second}, {2}, "test");
+}
+
+TEST(Collectives, AllReduceInPlaceAndIntoANewTensor) {
+  const auto report = spawn_contexts(layout_of({.tp = 3}), [](const RankContext& context) {
+    const double r = context.rank.value;
+    const Tensor x = pair(context, r, -r);
+    const Tensor sum = all_reduced(context, {.group = GroupKind::kTp, .label = "a"}, x);
+    EXPECT_EQ(values_of(sum), (std::vector{3.0, -3.0}));
+    EXPECT_EQ(values_of(x), (std::vector{r, -r}));
+    all_reduce(context, {.group = GroupKind::kTp, .label = "b"}, x, ReduceOp::kMax);
+    EXPECT_EQ(values_of(x), (std::vector{2.0, 0.0}));
+  });
+  EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
+}
+
+TEST(Collectives, RowsGatherInTheGroupsOrderAndScatterBackAsSums) {
+  const auto report = spawn_contexts(layout_of({.tp = 2, .dp = 2}), [](const RankContext& context) {
+    const double r = context.rank.value;
+    const double peer = r < 2 ? r + 2 : r - 2;
+    const Tensor all =
+        all_gather_rows(context, {.group = GroupKind::kDp, .label = "a"}, pair(context, r, 10 * r));
+    const double low = std::min(r, peer);
+    EXPECT_EQ(values_of(all), (std::vector{low, 10 * low, low + 2, 10 * low + 20}));
+    const Tensor own = reduce_scatter_rows(context, {.group = GroupKind::kDp, .label = "b"}, all);
+    EXPECT_EQ(values_of(own), (std::vector{2 * r, 20 * r}));
+  });
+  EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
+}
+
+TEST(Collectives, ACommunicatorForAGroupOfOneIsRefused) {
+  const auto report = spawn_contexts(layout_of({.tp = 2}), [](const RankContext& context) {
+    EXPECT_THROW(context.communicators.of(GroupKind::kDp), InternalError);
+  });
+  EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
+}
+
+}  // namespace
+}  // namespace lockstep

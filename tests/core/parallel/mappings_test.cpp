@@ -1,0 +1,129 @@
+// Each mapping's backward is the adjoint of its forward: <A x, y> = <x, A^T y> over all ranks.
+#include "core/parallel/mappings.h"
+
+#include <gtest/gtest.h>
+
+#include "core/ops/elementwise.h"
+#include "tests/support/op_fixture.h"
+#include "tests/support/rank_fixture.h"
+
+namespace lockstep {
+namespace {
+
+using test::inner;
+using test::known_tensor;
+using test::layout_of;
+using test::spawn_contexts;
+
+constexpr std::uint64_t kForwardStream = 100;
+constexpr std::uint64_t kBackwardStream = 200;
+
+// Copies and slices act on a value that all ranks share: seen as one vector that every rank reads,
+// its gradient is one vector too, and all ranks have it whole.
+bool takes_a_shared_value(MappingKind kind) {
+  switch (kind) {
+    case MappingKind::kCopy:
+    case MappingKind::kScatterLast:
+    case MappingKind::kScatterRows:
+      return true;
+    case MappingKind::kReduce:
+    case MappingKind::kGatherLast:
+    case MappingKind::kGatherRows:
+    case MappingKind::kGatherRowsSlice:
+    case MappingKind::kReduceScatterRows:
+      return false;
+  }
+  return false;
+}
+
+// Reductions and gathers whose backward does not communicate give a value that all ranks share: it
+// has one gradient, not one a rank.
+bool gives_a_shared_value(MappingKind kind) {
+  switch (kind) {
+    case MappingKind::kReduce:
+    case MappingKind::kGatherLast:
+    case MappingKind::kGatherRowsSlice:
+      return true;
+    case MappingKind::kCopy:
+    case MappingKind::kScatterLast:
+    case MappingKind::kScatterRows:
+    case MappingKind::kGatherRows:
+    case MappingKind::kReduceScatterRows:
+      return false;
+  }
+  return false;
+}
+
+struct Products {
+  double forward = 0.0;   // <A x, y>, a shared vector counted once
+  double backward = 0.0;  // <x, A^T y>
+};
+
+Products products_of(MappingKind kind, int tp) {
+  std::vector<double> forward(static_cast<std::size_t>(tp));
+  std::vector<double> backward(static_cast<std::size_t>(tp));
+  const auto report = spawn_contexts(layout_of({.tp = tp}), [&](const RankContext& context) {
+    const auto rank = static_cast<std::uint64_t>(context.rank.value);
+    const Mapping& mapping = context.mappings.of(kind);
+    const CollectiveSite site{.group = GroupKind::kTp, .label = "test.adjoint"};
+    const Tensor x =
+        known_tensor(context, {12, 24}, kForwardStream + (takes_a_shared_value(kind) ? 0 : rank));
+    const Tensor ax = mapping.forward(context, site, x);
+    const Tensor y =
+        known_tensor(context, ax.shape, kBackwardStream + (gives_a_shared_value(kind) ? 0 : rank));
+    const Tensor aty = mapping.backward(context, site, y);
+    EXPECT_EQ(aty.shape, x.shape);
+    forward[rank] = inner(ax, y);
+    backward[rank] = inner(x, aty);
+  });
+  EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
+  Products products;
+  for (int rank = 0; rank < tp; ++rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    if (rank == 0 || !gives_a_shared_value(kind)) products.forward += forward[index];
+    if (rank == 0 || !takes_a_shared_value(kind)) products.backward += backward[index];
+  }
+  return products;
+}
+
+class EachMapping : public testing::TestWithParam<int> {};
+
+TEST_P(EachMapping, HasItsAdjointAsBackward) {
+  const auto kind = static_cast<MappingKind>(GetParam());
+  for (const int tp : {1, 2, 3, 4}) {
+    const Products products = products_of(kind, tp);
+    EXPECT_NE(products.forward, 0.0);
+    EXPECT_NEAR(products.forward, products.backward, 1e-11) << "tp " << tp;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Mappings,
+                         EachMapping,
+                         testing::Range(0, kNumMappings),
+                         [](const testing::TestParamInfo<int>& kind) {
+                           return std::string(name_of(static_cast<MappingKind>(kind.param)));
+                         });
+
+TEST(Mappings, TextNamesEachEntry) {
+  Layout layout = layout_of({.tp = 2});
+  EXPECT_EQ(to_text(plan_mappings(layout)),
+            "mapping.copy = copy\n"
+            "mapping.reduce = reduce\n"
+            "mapping.scatter_last = scatter_last\n"
+            "mapping.gather_last = gather_last\n"
+            "mapping.scatter_rows = scatter_rows\n"
+            "mapping.gather_rows = gather_rows\n"
+            "mapping.gather_rows_slice = gather_rows_slice\n"
+            "mapping.reduce_scatter_rows = reduce_scatter_rows\n");
+  layout.tp = 1;
+  EXPECT_EQ(plan_mappings(layout).of(MappingKind::kCopy).name, "identity");
+}
+
+TEST(Mappings, ASitesLabelsNameMappingAndModule) {
+  const MappingSite site(MappingKind::kCopy, GroupKind::kTp, "output_layer");
+  EXPECT_EQ(site.forward_label, "forward.copy.output_layer");
+  EXPECT_EQ(site.backward_label, "backward.copy.output_layer");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,42 @@
+// Slices of cut tensors: equal parts, and padding that belongs to no element.
+#include "core/parallel/placement.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/spawn_ranks.h"
+
+namespace lockstep {
+namespace {
+
+TEST(Placement, PartsOfAPaddedDimCoverItOnce) {
+  const Cut cut{.dim = 0, .axis = Axis::kTp, .num_parts = 8, .part_size = 16};  // 128 for 90
+  std::int64_t next = 0;
+  for (std::int64_t part = 0; part < 8; ++part) {
+    for (const ShardRun& run : slice_of(cut, 90, part).runs) {
+      EXPECT_EQ(run.local, 0);
+      EXPECT_EQ(run.global, next);
+      next += run.count;
+    }
+  }
+  EXPECT_EQ(next, 90);
+}
+
+TEST(Placement, ARankOfNothingButPaddingHoldsNoRun) {
+  const Cut cut{.dim = 0, .axis = Axis::kTp, .num_parts = 8, .part_size = 16};
+  EXPECT_EQ(slice_of(cut, 90, 5).runs, (std::vector<ShardRun>{{.global = 80, .count = 10}}));
+  EXPECT_TRUE(slice_of(cut, 90, 6).runs.empty());
+}
+
+TEST(Placement, ACutTensorFollowsItsAxisAndAWholeOneDoesNot) {
+  const Mesh mesh(test::layout_of({.tp = 2, .dp = 2}));
+  ParameterSpec spec{.name = "w", .full_shape = {4, 6}};
+  EXPECT_EQ(slice_of(spec, mesh, {3}).runs, (std::vector<ShardRun>{{.count = 4}}));
+  EXPECT_EQ(local_shape(spec), (std::vector<std::int64_t>{4, 6}));
+  spec.cut = Cut{.dim = 1, .axis = Axis::kTp, .num_parts = 2, .part_size = 3};
+  EXPECT_EQ(slice_of(spec, mesh, {3}).runs, (std::vector<ShardRun>{{.global = 3, .count = 3}}));
+  EXPECT_EQ(slice_of(spec, mesh, {2}).runs, (std::vector<ShardRun>{{.global = 0, .count = 3}}));
+  EXPECT_EQ(local_shape(spec), (std::vector<std::int64_t>{4, 3}));
+}
+
+}  // namespace
+}  // namespace lockstep
