@@ -44,13 +44,18 @@ struct MessageQueue {
   std::uint64_t num_receives = 0;
 };
 
+// Rounds whose labels a channel remembers.
+inline constexpr std::size_t kMaxHistory = 1U << 16U;
+
 struct Channel {
   Group group;
   int ordinal = 0;           // counts the communicators of one group, from 0
   std::uint64_t stream = 0;  // names the channel's random draws
   std::vector<Member> members;
-  std::vector<Meeting*> rounds;                          // incomplete, oldest first
-  std::uint64_t num_closed = 0;                          // rounds in which all members have arrived
+  std::vector<Meeting*> rounds;  // incomplete, oldest first
+  std::uint64_t num_closed = 0;  // rounds in which all members have arrived
+  // First label of each closed round, empty where it did not match: what is usual, for reports.
+  std::vector<std::string_view> history;
   std::map<std::pair<int, int>, MessageQueue> messages;  // by sender and receiver
   std::vector<std::unique_ptr<Meeting>> meetings;
   std::vector<Meeting*> free_rounds;

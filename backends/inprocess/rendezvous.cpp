@@ -148,12 +148,15 @@ void Rendezvous::join_round(Member& me, std::span<const CollectiveCall> calls) {
   for (const CollectiveCall& call : calls) {
     if (!is_message(call.kind)) meeting.parties[party].calls.push_back(call);
   }
-  if (meeting.num_arrived + 1 == channel.group.size()) {
-    // All members have been here, so they have been in every round before: it is the oldest.
-    channel.rounds.erase(channel.rounds.begin());
-    ++channel.num_closed;
-  }
   arrive(me, meeting, party);
+  if (meeting.num_arrived < channel.group.size()) return;
+  // All members have been here, so they have been in every round before: it is the oldest.
+  channel.rounds.erase(channel.rounds.begin());
+  ++channel.num_closed;
+  if (channel.history.size() == kMaxHistory) return;
+  const bool matched = meeting.state == MeetingState::kMatched;
+  channel.history.push_back(matched ? meeting.parties[party].calls.front().label
+                                    : std::string_view{});
 }
 
 void Rendezvous::join_message(Member& me, const CollectiveCall& call) {

@@ -51,6 +51,55 @@ TEST_P(Mismatch, OfTwoRanksTheOneThatIsAheadHasSkipped) {
   }
 }
 
+// Rank 0 skips; it is no majority that tells, but what the other group of the kind has called.
+TEST_P(Mismatch, OfTwoRanksTheOneThatDiffersFromOtherGroupsIsAtFault) {
+  for (const int skipper : {0, 1}) {
+    const ClusterReport report = spawn({.tp = 2, .dp = 2}, [skipper](TestRank& r) {
+      const auto tp = r.connect(GroupKind::kTp);
+      const auto world = r.connect(GroupKind::kWorld);
+      const bool first_group = r.rank.value < 2;
+      // The second group is through before the first begins.
+      if (first_group) run_call(*world, {.label = "test.turn", .kind = CollectiveKind::kBarrier});
+      for (const std::string_view label : {"layer.0", "layer.1", "layer.2"}) {
+        if (r.rank.value == skipper && label == "layer.0") continue;
+        run_call(*tp, {.label = label, .kind = CollectiveKind::kBarrier});
+      }
+      if (!first_group) run_call(*world, {.label = "test.turn", .kind = CollectiveKind::kBarrier});
+    });
+    expect_only(report,
+                FindingKind::kMismatch,
+                "calls barrier 'layer.1' where the others call barrier 'layer.0' on tp#0 {0, 1}: "
+                "it has skipped 'layer.0', 'layer.1' comes after it");
+    EXPECT_EQ(report.findings[0].ranks, std::vector<Rank>{Rank{skipper}}) << to_text(report);
+  }
+}
+
+TEST_P(Mismatch, OfTwoRanksTheOneThatDiffersFromEarlierRoundsIsAtFault) {
+  for (const int skipper : {0, 1}) {
+    const ClusterReport report = spawn({.tp = 2}, [skipper](TestRank& r) {
+      const auto tp = r.connect(GroupKind::kTp);
+      for (int round = 0; round < 3; ++round) {
+        for (const std::string_view label : {"layer.0", "layer.1", "layer.2"}) {
+          if (r.rank.value == skipper && round == 2 && label == "layer.1") continue;
+          run_call(*tp, {.label = label, .kind = CollectiveKind::kBarrier});
+        }
+      }
+    });
+    expect_only(report, FindingKind::kMismatch, "calls barrier 'layer.2' where the others call");
+    EXPECT_EQ(report.findings[0].ranks, std::vector<Rank>{Rank{skipper}}) << to_text(report);
+  }
+}
+
+TEST_P(Mismatch, OfTwoRanksWithNothingToGoByBothAreNamed) {
+  const ClusterReport report = spawn({.tp = 2}, [](TestRank& r) {
+    const auto tp = r.connect(GroupKind::kTp);
+    run_call(*tp,
+             {.label = r.rank.value == 0 ? "test.a" : "test.b", .kind = CollectiveKind::kBarrier});
+  });
+  expect_only(report, FindingKind::kMismatch, "rank 1 (tp 1) calls barrier 'test.b' where");
+  EXPECT_EQ(report.findings[0].ranks, (std::vector<Rank>{Rank{0}, Rank{1}}));
+}
+
 TEST_P(Mismatch, AnotherKindIsAMismatch) {
   const ClusterReport report = spawn_calls(3, [](TestRank& r, CollectiveCall& call) {
     if (r.rank.value != 2) return;
