@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/tensor/storage.h"
 #include "tests/support/spawn_ranks.h"
 
 namespace lockstep::test {
@@ -158,6 +159,53 @@ TEST(Poison, OfIntegersIsHugeAndNegativeAndOfLargeOutputsReachesEachParametersSt
                 EXPECT_EQ(result, std::vector<double>(static_cast<std::size_t>(kLarge), 10.0));
               },
               {.completion = Completion::kLate});
+}
+
+// Does everything but hold memory.
+class DatalessDevice : public Device {
+ public:
+  Ticket launch(const Launch&) override { return {}; }
+};
+
+TEST(DevicesWithoutData, StillMatchEveryCall) {
+  for (const Completion completion : {Completion::kEarly, Completion::kLate}) {
+    for (const ReductionOrder order : {ReductionOrder::kRank, ReductionOrder::kRing}) {
+      const ClusterReport report = spawn_ranks(
+          3,
+          [](TestRank& r) {
+            DatalessDevice device;
+            const auto tp = r.connect(GroupKind::kTp);
+            Storage storage(device, 48, "test.storage");
+            const Buffer whole{.storage = &storage, .count = 6};
+            const Buffer third{.storage = &storage, .count = 2};
+            const Buffer none;
+            const auto run = [&](CollectiveKind kind, const Buffer& in, const Buffer& out) {
+              run_call(*tp, {.label = "test.call", .kind = kind, .input = in, .output = out});
+            };
+            run(CollectiveKind::kAllReduce, whole, whole);
+            run(CollectiveKind::kReduceScatter, whole, third);
+            run(CollectiveKind::kAllGather, third, whole);
+            run(CollectiveKind::kAllToAll, whole, whole);
+            run(CollectiveKind::kBroadcast, whole, whole);
+            const GroupRank self{r.rank.value};
+            const std::vector<CollectiveCall> calls{{.label = "test.send",
+                                                     .kind = CollectiveKind::kSend,
+                                                     .input = whole,
+                                                     .output = none,
+                                                     .peer = self},
+                                                    {.label = "test.recv",
+                                                     .kind = CollectiveKind::kRecv,
+                                                     .input = none,
+                                                     .output = whole,
+                                                     .peer = self}};
+            const Ticket ticket = tp->submit(calls);
+            ticket.source->wait(ticket.sequence, {}, "test.wait");
+          },
+          {.reduction_order = order, .completion = completion});
+      EXPECT_TRUE(report.findings.empty()) << to_text(report);
+      EXPECT_EQ(report.num_matched, 3 * 7);
+    }
+  }
 }
 
 TEST(Poison, SparesAnOutputThatIsTheInput) {

@@ -216,6 +216,31 @@ TEST(Schedule, IsAFunctionOfItsSeed) {
   EXPECT_NE(order_of_ranks(5), order_of_ranks(0));
 }
 
+// Four KiB a level; volatile, so that no frame is optimised away.
+int descend(int num_levels) {
+  volatile char frame[4096];
+  frame[0] = 1;
+  return num_levels == 0 ? 0 : descend(num_levels - 1) + frame[0];
+}
+
+TEST(FiberStack, FaultsWhenItOverflowsInsteadOfSpoilingItsNeighbour) {
+  EXPECT_DEATH(spawn_ranks(2, [](TestRank&) { descend(1000); }), "");
+}
+
+TEST(FiberStack, HoldsTwoHundredKibibytesOfFrames) {
+  std::vector<int> sums(3);
+  spawn_ranks(3, [&](TestRank& r) {
+    volatile char frame[200 * 1024];
+    const auto tp = r.connect(GroupKind::kTp);
+    for (std::size_t i = 0; i < sizeof(frame); i += 1024) frame[i] = 1;
+    run_call(*tp, barrier("test.barrier"));
+    for (std::size_t i = 0; i < sizeof(frame); i += 1024) {
+      sums[static_cast<std::size_t>(r.rank.value)] += frame[i];
+    }
+  });
+  EXPECT_EQ(sums, std::vector<int>(3, 200));
+}
+
 TEST(LargeCluster, HoldsAThousandAndTwentyFourRanks) {
   const ClusterReport report = spawn_ranks(1024, [](TestRank& r) {
     const auto tp = r.connect(GroupKind::kTp);
