@@ -163,8 +163,6 @@ Fibers::Fibers(int num_fibers, std::function<void(int)> body, std::function<int(
 
 Fibers::~Fibers() = default;
 
-int Fibers::current() const { return impl_->current; }
-
 void Fibers::switch_to(int target) {
   const int self = impl_->current;
   impl_->before_switch(self, target, false);

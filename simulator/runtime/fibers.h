@@ -19,7 +19,6 @@ class Fibers {
   Fibers(const Fibers&) = delete;
   Fibers& operator=(const Fibers&) = delete;
 
-  int current() const;
   // Returns when another fiber switches back to the caller.
   void switch_to(int target);
 
