@@ -25,11 +25,12 @@ inline constexpr std::size_t kMaxPlaces = 16;
 struct CheckResult {
   std::string check = {};
   CheckVerdict verdict = CheckVerdict::kNotApplicable;
-  std::int64_t expected = 0;         // comparisons this check should make for this case
-  std::int64_t compared = 0;         // comparisons it made; unequal is a failure
-  std::string reason = {};           // of n/a, or of a failure that has no place
-  Place worst = {};                  // even when it passes
-  std::vector<Place> failures = {};  // at most kMaxPlaces, worst first
+  std::int64_t expected = 0;  // comparisons this check should make for this case
+  std::int64_t compared = 0;  // comparisons it made; unequal is a failure
+  std::string reason = {};    // of n/a, or of a failure that has no place
+  Place worst = {};           // even when it passes
+  std::vector<Place> failures =
+      {};  // at most kMaxPlaces: those with a cause in their hint, then the worst
 };
 
 }  // namespace lockstep::sim

@@ -3,34 +3,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace lockstep::sim {
 namespace {
 
 constexpr double kFitTolerance = 1e-6;
 constexpr double kRatioTolerance = 1e-9;
+constexpr std::string_view kMicroBatches = "num_micro_batches";
 
 bool equals(double a, double b) { return std::abs(a - b) <= kRatioTolerance * std::abs(b); }
 
-}  // namespace
-
-std::vector<NamedSize> sizes_of(const Case& c) {
-  std::vector<NamedSize> sizes = {{.name = "tp", .size = c.layout.tp},
-                                  {.name = "cp", .size = c.layout.cp},
-                                  {.name = "dp", .size = c.layout.dp},
-                                  {.name = "pp", .size = c.layout.pp}};
-  if (c.model.num_experts > 0) {
-    sizes.push_back({.name = "ep", .size = c.layout.ep});
-    sizes.push_back({.name = "etp", .size = expert_tensor_parallel(c.layout)});
-    sizes.push_back({.name = "edp", .size = expert_data_parallel(c.layout)});
-  }
-  sizes.push_back({.name = "num_micro_batches", .size = num_micro_batches(c)});
-  std::erase_if(sizes, [](const NamedSize& size) { return size.size <= 1; });
-  return sizes;
-}
-
-std::string explain_ratio(double ratio, std::span<const NamedSize> sizes) {
+// Every product of at most two sizes that equals the ratio.
+std::vector<std::string> products_equal_to(double ratio, std::span<const NamedSize> sizes) {
   std::vector<std::string> names;
   for (const NamedSize& a : sizes) {
     const auto size = static_cast<double>(a.size);
@@ -53,9 +40,39 @@ std::string explain_ratio(double ratio, std::span<const NamedSize> sizes) {
       if (equals(ratio, size_a / size_b)) names.push_back(fmt::format("{}/{}", a.name, b.name));
     }
   }
+  return names;
+}
+
+}  // namespace
+
+std::vector<NamedSize> sizes_of(const Case& c) {
+  std::vector<NamedSize> sizes = {{.name = "tp", .size = c.layout.tp},
+                                  {.name = "cp", .size = c.layout.cp},
+                                  {.name = "dp", .size = c.layout.dp},
+                                  {.name = "pp", .size = c.layout.pp}};
+  if (c.model.num_experts > 0) {
+    sizes.push_back({.name = "ep", .size = c.layout.ep});
+    sizes.push_back({.name = "etp", .size = expert_tensor_parallel(c.layout)});
+    sizes.push_back({.name = "edp", .size = expert_data_parallel(c.layout)});
+  }
+  sizes.push_back({.name = kMicroBatches, .size = num_micro_batches(c)});
+  std::erase_if(sizes, [](const NamedSize& size) { return size.size <= 1; });
+  return sizes;
+}
+
+std::string explain_ratio(double ratio, std::span<const NamedSize> sizes) {
   const std::string text = fmt::format("x{:.6g}", ratio);
+  std::vector<NamedSize> groups;
+  std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(groups), [](const NamedSize& size) {
+    return size.name != kMicroBatches;
+  });
+  // The number of micro-batches is no group: it explains only what groups do not.
+  std::vector<std::string> names = products_equal_to(ratio, groups);
+  if (names.empty()) names = products_equal_to(ratio, sizes);
   return names.empty() ? text : fmt::format("{} = {}", text, fmt::join(names, " or "));
 }
+
+bool names_cause(std::string_view hint) { return hint.find(" = ") != std::string_view::npos; }
 
 std::string hint_of(const Compared& compared, std::span<const NamedSize> sizes) {
   const std::size_t count = compared.got.size();

@@ -1,14 +1,24 @@
-// Worst first, and nothing passes that was not compared.
+// Explained places first, then the worst; nothing passes that was not compared.
 #include "simulator/checks/tally.h"
 
 #include <algorithm>
 #include <utility>
+
+#include "simulator/checks/hint.h"
 
 namespace lockstep::sim {
 namespace {
 
 // Written so that NaN fails.
 bool holds(const Place& place) { return place.error <= place.bound; }
+
+// A place that names its cause says more than one whose error is larger: what is wrong further from
+// the cause is often wrong by more.
+bool is_told_before(const Place& a, const Place& b) {
+  const bool a_is_explained = names_cause(a.hint);
+  if (a_is_explained != names_cause(b.hint)) return a_is_explained;
+  return is_worse(a.error, b.error);
+}
 
 }  // namespace
 
@@ -44,9 +54,7 @@ CheckResult Tally::conclude() && {
   }
   const bool passes = result_.failures.empty() && result_.reason.empty();
   result_.verdict = passes ? CheckVerdict::kPass : CheckVerdict::kFail;
-  std::stable_sort(result_.failures.begin(),
-                   result_.failures.end(),
-                   [](const Place& a, const Place& b) { return is_worse(a.error, b.error); });
+  std::stable_sort(result_.failures.begin(), result_.failures.end(), is_told_before);
   if (result_.failures.size() > kMaxPlaces) result_.failures.resize(kMaxPlaces);
   // A bitwise failure may be smaller than a rounding error that passes.
   if (!result_.failures.empty()) result_.worst = result_.failures.front();

@@ -9,6 +9,7 @@
 #include "core/snapshot/stretches.h"
 #include "simulator/checks/block_error.h"
 #include "simulator/checks/hint.h"
+#include "simulator/checks/missing_sum.h"
 #include "simulator/checks/tally.h"
 
 namespace lockstep::sim {
@@ -132,6 +133,9 @@ class TensorComparison {
     // Parts of one block may each be within the bound and not so together.
     if (place.ranks.empty()) place.ranks.push_back(worst_holder->rank);
     place.hint = explain(*worst_holder->shard, oracle.values, worst.block, sizes_);
+    if (names_cause(place.hint)) return;
+    const std::string sum = missing_sum_hint(trial_, shards, oracle, measure, bound_);
+    if (!sum.empty()) place.hint = sum;
   }
 
   const TrialResult& trial_;

@@ -58,7 +58,44 @@ TEST(GradsCheck, FindsAFaultOnOneReplicaOnly) {
   ASSERT_EQ(result.failures.size(), 1U);
   EXPECT_EQ(result.failures[0].where, kFc2);
   EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{3}));
-  EXPECT_EQ(result.failures[0].hint, "x2 = tp or num_micro_batches/tp");
+  EXPECT_EQ(result.failures[0].hint, "x2 = tp");
+}
+
+// Cuts a gradient into uneven terms, one a dp rank, whose sum is right.
+void leave_partial_over_dp(FakeTrial& fake, std::string_view name) {
+  const double shares[] = {0.5, 0.75, -0.25};
+  for (int rank = 0; rank < 6; ++rank) {
+    std::vector<double>& values = fake.gradient(rank, 0, name).values;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] *= shares[(static_cast<std::size_t>(rank) / 2 + i) % 3];
+    }
+  }
+}
+
+TEST(GradsCheck, NamesTheAxisOverWhichASumIsMissing) {
+  FakeTrial fake = make_trial({2, 3});
+  leave_partial_over_dp(fake, kFc2);
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(result.failures[0].hint, "sum over dp = reference: not summed there");
+}
+
+TEST(GradsCheck, NamesNoAxisWhereTheSumIsNotRightEither) {
+  FakeTrial fake = make_trial({2, 3});
+  leave_partial_over_dp(fake, kFc2);
+  fake.gradient(5, 0, kFc2).values[3] += 1e-3;
+  EXPECT_EQ(run(fake).failures.at(0).hint, "");
+}
+
+TEST(GradsCheck, TellsAPlaceThatNamesItsCauseBeforeALargerError) {
+  FakeTrial fake = make_trial({2, 3});
+  leave_partial_over_dp(fake, kFc2);
+  fake.gradient(0, 0, kFc1).values[5] += 1000.0;
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 2U);
+  EXPECT_EQ(result.worst.where, kFc2);
+  EXPECT_LT(result.failures[0].error, result.failures[1].error);
 }
 
 TEST(GradsCheck, ExplainsTheWorstBlockWhereNoRatioExplainsTheTensor) {
