@@ -64,6 +64,25 @@ void check_command_name(const std::vector<std::string>& words) {
       (nearest.empty() ? "; see lockstep --help" : "; did you mean '" + nearest + "'?"));
 }
 
+// "unknown option '--job'; did you mean '--jobs'?", for the first word that nothing takes.
+std::string unexpected(const CLI::App& app, const std::vector<std::string>& words) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : (chosen.empty() ? &app : chosen.front())->get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  for (const std::string& word : words) {
+    const std::string flag = word.substr(0, word.find('='));
+    if (!flag.starts_with("-") || std::find(flags.begin(), flags.end(), flag) != flags.end()) {
+      continue;
+    }
+    const std::string nearest = nearest_name(flag, flags);
+    return "unknown option '" + flag + "'" +
+           (nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
+  }
+  return "'" + words.back() + "' was not expected";
+}
+
 }  // namespace
 
 Arguments parse_arguments(const std::vector<std::string>& words) {
@@ -84,6 +103,8 @@ Arguments parse_arguments(const std::vector<std::string>& words) {
     arguments.command = "help";
     arguments.help = app.help();
     return arguments;
+  } catch (const CLI::ExtrasError&) {
+    throw UsageError(unexpected(app, words));
   } catch (const CLI::ParseError& error) {
     throw UsageError(std::string(error.what()) + "; see lockstep " +
                      (words.front().starts_with("-") ? "" : words.front() + " ") + "--help");

@@ -83,10 +83,9 @@ std::string values_text(const Field& field) {
     case FieldType::kBool:
       return "true|false";
     case FieldType::kInteger:
+      return fmt::format("{:.0f}..{:.0f}", field.smallest, field.largest);
     case FieldType::kReal:
-      return field.section == FieldSection::kDerived
-                 ? ""
-                 : fmt::format("{:g}..{:g}", field.smallest, field.largest);
+      return fmt::format("{:g}..{:g}", field.smallest, field.largest);
     case FieldType::kChoice:
     case FieldType::kNames:
       return joined(field.choices);
@@ -105,7 +104,7 @@ std::string list_axes() {
                     name_of_section(field.section),
                     name_of_type(field.type),
                     derived ? "" : to_text(field.default_value),
-                    values_text(field),
+                    derived ? "" : values_text(field),
                     field.built.empty() ? "all" : joined(field.built),
                     field.summary});
   }
@@ -113,7 +112,7 @@ std::string list_axes() {
 }
 
 std::string list_checks() {
-  std::vector<Row> rows = {{"check", "built", "holds when"}};
+  std::vector<Row> rows = {{"check", "built", "meaning"}};
   for (const sim::Check& check : sim::checks()) {
     rows.push_back({check.name, check.built ? "yes" : "no", check.summary});
   }

@@ -36,7 +36,7 @@ std::string progress_bar(const ProgressState& state) {
   if (state.cases_per_second > 0.0 && state.num_done < state.num_cases) {
     const double left =
         static_cast<double>(state.num_cases - state.num_done) / state.cases_per_second;
-    text += fmt::format("  {:.0f} s left", left);
+    if (left >= 1.0) text += fmt::format("  {:.0f} s left", left);
   }
   const std::string bad = bad_text(state);
   return bad.empty() ? text : text + "  " + bad;

@@ -138,7 +138,7 @@ TEST(BadCommand, ThatIsUnknownIsRefusedWithTheNearest) {
   expect_refusal({"swep"}, 2, "did you mean 'sweep'");
   expect_refusal({"--frobnicate"}, 2, "frobnicate");
   expect_refusal({"sweep"}, 2, "SPEC");
-  expect_refusal({"sweep", "spec.yaml", "--job", "2"}, 2, "--job");
+  expect_refusal({"sweep", "spec.yaml", "--job", "2"}, 2, "did you mean '--jobs'");
   expect_refusal({"sweep", "spec.yaml", "more"}, 2, "more");
   expect_refusal({"list", "axis"}, 2, "axes");
 }
