@@ -153,8 +153,11 @@ class LossComparison {
     if (tally_.counts(place.error, 0.0, comparisons)) tally_.add(std::move(place));
   }
 
+  // Any two numbers have a ratio: only one that group sizes explain says something.
   std::string hint(double got, double reference) const {
-    return hint_of({.got = std::span(&got, 1), .reference = std::span(&reference, 1)}, sizes_);
+    const std::string text =
+        hint_of({.got = std::span(&got, 1), .reference = std::span(&reference, 1)}, sizes_);
+    return names_cause(text) || !std::isfinite(got) ? text : "";
   }
 
   std::int64_t dp() const { return trial_.c.layout.dp; }
