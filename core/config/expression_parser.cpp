@@ -53,7 +53,8 @@ class Parser {
   static constexpr int kDepthMax = 100;
 
   // Parentheses, `not`, `-` and `->` nest; the limit keeps the stack bounded.
-  struct Nesting {
+  class Nesting {
+   public:
     explicit Nesting(Parser& parser) : parser_(parser) {
       if (++parser_.depth_ > kDepthMax) {
         throw ExpressionError(parser_.here().column,
@@ -61,6 +62,8 @@ class Parser {
       }
     }
     ~Nesting() { --parser_.depth_; }
+
+   private:
     Parser& parser_;
   };
 

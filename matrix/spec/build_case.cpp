@@ -44,10 +44,7 @@ void apply_settings(Case& c, std::span<const Setting> settings) {
 void clear_places(YamlNode& node) {
   node.place = {.line = 0, .column = 0};
   for (YamlNode& item : node.items) clear_places(item);
-  for (auto& [key, value] : node.entries) {
-    clear_places(key);
-    clear_places(value);
-  }
+  for (YamlNode& key : node.keys) clear_places(key);
 }
 
 void replace_in(std::vector<Setting>& settings, const Setting& replacement) {

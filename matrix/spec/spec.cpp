@@ -66,7 +66,7 @@ class SpecReader {
               fmt::format("expected a map of keys, as in 'lockstep: 1', got {}", shown(root)));
     }
     read_version(root);
-    for (const auto& [key, value] : root.entries) read_key(key, value);
+    for (const auto& [key, value] : entries_of(root)) read_key(key, value);
     if (spec_.name.empty()) fail_at(root, "key 'name' is missing");
     refuse_both_batches();
     refuse_unbuilt(root);
@@ -80,14 +80,14 @@ class SpecReader {
 
   // First of all: the keys of another version may mean something else.
   void read_version(const YamlNode& root) {
-    for (const auto& [key, value] : root.entries) {
+    for (const auto& [key, value] : entries_of(root)) {
       if (key.text != "lockstep") continue;
       if (value.kind == YamlKind::kScalar && !value.quoted && value.text == "1") return;
       fail_at(
           value,
           fmt::format("lockstep: expected 1, the version of this format, got {}", shown(value)));
     }
-    for (const auto& [key, value] : root.entries) {
+    for (const auto& [key, value] : entries_of(root)) {
       if (std::find(known_keys().begin(), known_keys().end(), key.text) == known_keys().end()) {
         read_key(key, value);
       }
@@ -127,7 +127,7 @@ class SpecReader {
   void read_base(const YamlNode& map, FieldSection section) {
     const std::string part(name_of(section));
     require_map(map, part);
-    for (const auto& [key, value] : map.entries) {
+    for (const auto& [key, value] : entries_of(map)) {
       const bool from_file = key.text == "hf" || key.text == "hf_config" || key.text == "miniature";
       if (section == FieldSection::kModel && from_file) {
         fail_at(key, fmt::format("model: '{}' is not built yet; name a preset", key.text));
@@ -154,7 +154,7 @@ class SpecReader {
   void read_axes(const YamlNode& map) {
     require_map(map, "axes");
     spec_.axes_place = map.place;
-    for (const auto& [key, values] : map.entries) {
+    for (const auto& [key, values] : entries_of(map)) {
       const Field& field = read_field(key, spec_.file, "axes");
       if (values.kind != YamlKind::kList) {
         fail_at(values,
@@ -199,9 +199,9 @@ class SpecReader {
     require_list(list, part, "[{tp: 4}]");
     for (const YamlNode& item : list.items) {
       require_map(item, part);
-      if (item.entries.empty()) fail_at(item, part + ": a row names at least one field");
+      if (item.keys.empty()) fail_at(item, part + ": a row names at least one field");
       SpecRow row{.settings = {}, .place = item.place};
-      for (const auto& [key, value] : item.entries) {
+      for (const auto& [key, value] : entries_of(item)) {
         const Field& field = read_field(key, spec_.file, part);
         row.settings.push_back(
             {.field = &field, .value = read_value(value, field, spec_.file), .place = key.place});
@@ -219,7 +219,7 @@ class SpecReader {
     }
     Sampling sampling{.count = 0, .seed = 1};
     const std::vector<std::string> known = {"sample", "seed"};
-    for (const auto& [key, value] : node.entries) {
+    for (const auto& [key, value] : entries_of(node)) {
       if (key.text == "sample") {
         sampling.count = read_integer(value, "expand: sample", 1, spec_.file);
         if (sampling.count > kSampleMax) {

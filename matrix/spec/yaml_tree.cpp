@@ -2,7 +2,11 @@
 #include "matrix/spec/yaml_tree.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
+
+#include <sstream>
+#include <utility>
 
 #include "core/base/errors.h"
 
@@ -11,6 +15,11 @@ namespace {
 
 constexpr std::size_t kNodesMax = 100'000;  // aliases can multiply nodes without limit
 constexpr std::size_t kDepthMax = 32;       // and an alias within its own anchor never ends
+
+Place place_of_mark(const YAML::Mark& mark) {
+  return {.line = static_cast<std::size_t>(mark.line) + 1,
+          .column = static_cast<std::size_t>(mark.column) + 1};
+}
 
 class Converter {
  public:
@@ -52,7 +61,7 @@ class Converter {
   void add_entry(YamlNode& map, const YAML::Node& key, const YAML::Node& value, std::size_t depth) {
     const Place place = place_of(key.Mark(), map.place);
     if (!key.IsScalar()) fail(file_, place, "a key must be a name");
-    for (const auto& [other, ignored] : map.entries) {
+    for (const YamlNode& other : map.keys) {
       if (other.text != key.Scalar()) continue;
       fail(file_,
            place,
@@ -63,7 +72,8 @@ class Converter {
     YamlNode converted_value = convert(value, place, depth + 1);
     // The library places an absent value at whatever comes next.
     if (converted_value.kind == YamlKind::kNull) converted_value.place = place;
-    map.entries.emplace_back(std::move(converted_key), std::move(converted_value));
+    map.keys.push_back(std::move(converted_key));
+    map.items.push_back(std::move(converted_value));
   }
 
   // "?" marks what is plain and "!" what is quoted; the library leaves it empty for some nodes.
@@ -75,13 +85,52 @@ class Converter {
 
   static Place place_of(const YAML::Mark& mark, const Place& fallback) {
     if (mark.is_null()) return fallback;
-    return {.line = static_cast<std::size_t>(mark.line) + 1,
-            .column = static_cast<std::size_t>(mark.column) + 1};
+    return place_of_mark(mark);
   }
 
   const std::string& file_;
   std::size_t num_nodes_ = 0;
 };
+
+// Notes where the last document starts, and no more.
+class DocumentStarts : public YAML::EventHandler {
+ public:
+  const YAML::Mark& last() const { return last_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override { last_ = mark; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&,
+                const std::string&,
+                YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&,
+                       const std::string&,
+                       YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&,
+                  const std::string&,
+                  YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+ private:
+  YAML::Mark last_;
+};
+
+// The library's own reader of all documents never ends for a text that starts with a comma: each
+// document there is empty and takes nothing.
+void refuse_second_document(const std::string& text, const std::string& file) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentStarts starts;
+  if (!parser.HandleNextDocument(starts) || !parser.HandleNextDocument(starts)) return;
+  fail(file,
+       place_of_mark(starts.last()),
+       "not YAML: text after the end of the document; a spec is one document");
+}
 
 // Control characters would break the one line of an error.
 std::string on_one_line(const std::string& text) {
@@ -106,23 +155,23 @@ void fail(const std::string& file, const Place& place, const std::string& messag
   throw UsageError(on_one_line(where + ": " + message));
 }
 
+std::vector<YamlEntry> entries_of(const YamlNode& map) {
+  std::vector<YamlEntry> entries;
+  for (std::size_t i = 0; i < map.keys.size(); ++i) {
+    entries.push_back({.key = map.keys[i], .value = map.items[i]});
+  }
+  return entries;
+}
+
 YamlNode parse_yaml(std::string_view text, const std::string& file) {
-  std::vector<YAML::Node> documents;
   try {
-    documents = YAML::LoadAll(std::string(text));
+    refuse_second_document(std::string(text), file);
+    return Converter(file).convert(YAML::Load(std::string(text)), {}, 0);
   } catch (const YAML::Exception& error) {
     Place place;
-    if (!error.mark.is_null()) {
-      place = {.line = static_cast<std::size_t>(error.mark.line) + 1,
-               .column = static_cast<std::size_t>(error.mark.column) + 1};
-    }
+    if (!error.mark.is_null()) place = place_of_mark(error.mark);
     fail(file, place, "not YAML: " + error.msg);
   }
-  if (documents.empty()) return {};
-  if (documents.size() > 1) {
-    fail(file, {}, fmt::format("{} YAML documents; a spec is one", documents.size()));
-  }
-  return Converter(file).convert(documents[0], {}, 0);
 }
 
 std::string shown(const YamlNode& node) {

@@ -3,7 +3,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "matrix/spec/spec.h"
@@ -15,11 +14,19 @@ enum class YamlKind { kNull, kScalar, kList, kMap };
 struct YamlNode {
   YamlKind kind = YamlKind::kNull;
   Place place;
-  std::string text;     // of a scalar
-  bool quoted = false;  // a quoted or block scalar is text, whatever it looks like
-  std::vector<YamlNode> items;
-  std::vector<std::pair<YamlNode, YamlNode>> entries;  // of a map; no two keys are equal
+  std::string text;             // of a scalar
+  bool quoted = false;          // a quoted or block scalar is text, whatever it looks like
+  std::vector<YamlNode> keys;   // of a map, each with the item of its place; no two are equal
+  std::vector<YamlNode> items;  // of a list or a map
 };
+
+struct YamlEntry {
+  const YamlNode& key;
+  const YamlNode& value;
+};
+
+// The entries of a map, in the order of the text.
+std::vector<YamlEntry> entries_of(const YamlNode& map);
 
 // A UsageError "file:line:column: message" on one line; "file: message" for line 0.
 [[noreturn]] void fail(const std::string& file, const Place& place, const std::string& message);

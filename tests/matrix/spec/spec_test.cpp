@@ -87,8 +87,9 @@ TEST(SpecErrorTest, TextThatIsNoSpecIsRefused) {
   EXPECT_EQ(error_of("lockstep: 1\naxes: {tp: [1, 2\n").substr(0, 11), "s.yaml:3:1:");
   EXPECT_NE(error_of("lockstep: 1\naxes: {tp: [1, 2\n").find("not YAML: "), std::string::npos);
   EXPECT_NE(error_of("a: b: c\n").find("s.yaml:1:5: not YAML: "), std::string::npos);
-  EXPECT_EQ(error_of("lockstep: 1\n---\nlockstep: 1\n"),
-            "s.yaml:1:1: 2 YAML documents; a spec is one");
+  const std::string second = "not YAML: text after the end of the document; a spec is one document";
+  EXPECT_EQ(error_of("lockstep: 1\n---\nlockstep: 1\n"), "s.yaml:2:1: " + second);
+  EXPECT_EQ(error_of(", uneven])\nname: s\n"), "s.yaml:1:1: " + second);
 }
 
 TEST(SpecErrorTest, TheVersionAndTheNameAreNeeded) {
