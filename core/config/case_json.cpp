@@ -107,18 +107,7 @@ Case starting_case(const Json& json) {
   return text->empty() ? default_case() : preset_case(*text);
 }
 
-}  // namespace
-
-std::string case_to_json(const Case& c) {
-  std::string text = "{";
-  for (const Field& field : fields()) {
-    if (!field.set) continue;
-    text += fmt::format("\"{}\":{},", field.name, json_of(field.get(c)));
-  }
-  return text + "\"defects\":" + Json(c.defects).dump() + "}";
-}
-
-Case case_from_json(std::string_view text) {
+Case case_of(std::string_view text) {
   const Json json = parsed(text);
   if (!json.is_object()) throw UsageError("case: expected a JSON object, as in {\"tp\": 2}");
   Case c = starting_case(json);
@@ -143,6 +132,25 @@ Case case_from_json(std::string_view text) {
   check_built(c);
   check_world(c);
   return c;
+}
+
+}  // namespace
+
+std::string case_to_json(const Case& c) {
+  std::string text = "{";
+  for (const Field& field : fields()) {
+    if (!field.set) continue;
+    text += fmt::format("\"{}\":{},", field.name, json_of(field.get(c)));
+  }
+  return text + "\"defects\":" + Json(c.defects).dump() + "}";
+}
+
+Case case_from_json(std::string_view text) {
+  try {
+    return case_of(text);
+  } catch (const UsageError& error) {
+    throw UsageError(on_one_line(error.what()));
+  }
 }
 
 std::string case_id(const Case& c) { return hash_hex(case_to_json(c)); }

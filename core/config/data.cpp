@@ -68,21 +68,25 @@ bool is_target_of(
 
 }  // namespace
 
-double initial_value(std::int64_t seed,
-                     std::string_view name,
-                     std::int64_t index,
-                     InitKind kind,
-                     std::int64_t fan_in) {
-  const std::uint64_t stream = stream_of(name);
+InitialValues::InitialValues(std::int64_t seed,
+                             std::string_view name,
+                             InitKind kind,
+                             std::int64_t fan_in)
+    : seed_(unsigned_of(seed)),
+      stream_(stream_of(name)),
+      kind_(kind),
+      weight_factor_(weight_factor(fan_in)) {}
+
+double InitialValues::operator[](std::int64_t index) const {
   const std::uint64_t counter = unsigned_of(index);
-  switch (kind) {
+  switch (kind_) {
     case InitKind::kWeight:
-      return weight_factor(fan_in) * random_signed(unsigned_of(seed), stream, counter);
+      return weight_factor_ * random_signed(seed_, stream_, counter);
     case InitKind::kNormWeight:  // in [1.0625, 1.5)
-      return 1.0625 + 0.4375 * random_unit(unsigned_of(seed), stream, counter);
+      return 1.0625 + 0.4375 * random_unit(seed_, stream_, counter);
     case InitKind::kBias:  // in [0.0625, 0.25), of either sign by index
       return (counter % 2 == 0 ? 1.0 : -1.0) *
-             (0.0625 + 0.1875 * random_unit(unsigned_of(seed), stream, counter));
+             (0.0625 + 0.1875 * random_unit(seed_, stream_, counter));
   }
   throw InternalError("unknown kind of initial value");
 }

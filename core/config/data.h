@@ -14,12 +14,18 @@ namespace lockstep {
 // norm weights around 1, biases around 0; norm weights and biases never start at exactly 1 or 0.
 enum class InitKind { kWeight, kNormWeight, kBias };
 
-// Element `index` of the full tensor `name` (row-major over the full shape).
-double initial_value(std::int64_t seed,
-                     std::string_view name,
-                     std::int64_t index,
-                     InitKind kind,
-                     std::int64_t fan_in);
+// The elements of one full tensor, by index (row-major over the full shape).
+class InitialValues {
+ public:
+  InitialValues(std::int64_t seed, std::string_view name, InitKind kind, std::int64_t fan_in);
+  double operator[](std::int64_t index) const;
+
+ private:
+  std::uint64_t seed_;
+  std::uint64_t stream_;
+  InitKind kind_;
+  double weight_factor_;
+};
 
 // Token of `position` in [0, seq] of sample `sample` in [0, global_batch) at `step` from 0; the
 // label of position p is the token of p + 1.

@@ -268,4 +268,19 @@ void set_num_micro_batches(Case& c, std::int64_t count) {
 
 std::string to_text(const Value& value) { return std::visit(ToText{}, value); }
 
+std::string on_one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      line += "\\n";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      line += fmt::format("\\x{:02x}", static_cast<unsigned>(byte));
+    } else {
+      line += c;
+    }
+  }
+  return line;
+}
+
 }  // namespace lockstep

@@ -67,4 +67,7 @@ void set_num_micro_batches(Case& c, std::int64_t count);
 // As YAML and JSON show it: true, 12, 0.001, uneven, [0.9, 0.999].
 std::string to_text(const Value& value);
 
+// Control characters escaped: an error that quotes the user's text stays one line.
+std::string on_one_line(std::string_view text);
+
 }  // namespace lockstep

@@ -132,21 +132,6 @@ void refuse_second_document(const std::string& text, const std::string& file) {
        "not YAML: text after the end of the document; a spec is one document");
 }
 
-// Control characters would break the one line of an error.
-std::string on_one_line(const std::string& text) {
-  std::string line;
-  for (const char c : text) {
-    if (c == '\n') {
-      line += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      line += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-    } else {
-      line += c;
-    }
-  }
-  return line;
-}
-
 }  // namespace
 
 void fail(const std::string& file, const Place& place, const std::string& message) {

@@ -38,19 +38,19 @@ TEST(DataTest, TokensAreWithinTheVocabularyAndDifferByStep) {
 
 TEST(DataTest, NormWeightsAndBiasesNeverStartAtOneOrZero) {
   for (std::int64_t i = 0; i < 200; ++i) {
-    EXPECT_GT(initial_value(1, "norm", i, InitKind::kNormWeight, 1), 1.0);
-    EXPECT_GE(std::abs(initial_value(1, "bias", i, InitKind::kBias, 1)), 0.0625);
-    EXPECT_LE(std::abs(initial_value(1, "weight", i, InitKind::kWeight, 48)), 0.25);
+    EXPECT_GT(InitialValues(1, "norm", InitKind::kNormWeight, 1)[i], 1.0);
+    EXPECT_GE(std::abs(InitialValues(1, "bias", InitKind::kBias, 1)[i]), 0.0625);
+    EXPECT_LE(std::abs(InitialValues(1, "weight", InitKind::kWeight, 48)[i]), 0.25);
   }
 }
 
 // The literals were computed by a separate script from the formulas of random.h and data.h.
 TEST(DataTest, WeightsHaveTheirPinnedBits) {
   const char* name = "decoder.layers.0.mlp.linear_fc1.weight";
-  EXPECT_EQ(initial_value(1, name, 0, InitKind::kWeight, 32), 0x1.96d233be62a16p-3);
-  EXPECT_EQ(initial_value(1, name, 1, InitKind::kWeight, 32), -0x1.48c8286cd7846p-3);
-  EXPECT_EQ(initial_value(1, name, 1535, InitKind::kWeight, 32), -0x1.866d4d7fc95e8p-4);
-  EXPECT_EQ(initial_value(1, "decoder.final_layernorm.weight", 3, InitKind::kNormWeight, 1),
+  EXPECT_EQ(InitialValues(1, name, InitKind::kWeight, 32)[0], 0x1.96d233be62a16p-3);
+  EXPECT_EQ(InitialValues(1, name, InitKind::kWeight, 32)[1], -0x1.48c8286cd7846p-3);
+  EXPECT_EQ(InitialValues(1, name, InitKind::kWeight, 32)[1535], -0x1.866d4d7fc95e8p-4);
+  EXPECT_EQ(InitialValues(1, "decoder.final_layernorm.weight", InitKind::kNormWeight, 1)[3],
             0x1.52c66a597dc40p+0);
 }
 
