@@ -11,10 +11,8 @@
 #include "matrix/spec/permutation.h"
 #include "matrix/spec/select.h"
 
-namespace lockstep::test {
+namespace lockstep::matrix::test {
 namespace {
-
-using namespace matrix;
 
 Spec spec_of(const std::string& lines) {
   const std::string head = "lockstep: 1\nname: s\nmodel: {preset: tiny-linear}\n";
@@ -292,4 +290,4 @@ TEST(SelectTest, ABadExpressionNamesItsColumn) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::matrix::test

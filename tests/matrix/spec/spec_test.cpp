@@ -10,10 +10,8 @@
 #include "core/base/errors.h"
 #include "matrix/spec/expand.h"
 
-namespace lockstep::test {
+namespace lockstep::matrix::test {
 namespace {
-
-using namespace matrix;
 
 const KnownCheck kChecks[] = {{"loss", true}, {"grads", true}, {"norms", false}};
 
@@ -323,4 +321,4 @@ TEST(SpecFileTest, AFileIsReadAndNamedInErrors) {
 }
 
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep::matrix::test
