@@ -52,7 +52,11 @@ void check_command_name(const std::vector<std::string>& words) {
   if (words.empty()) {
     throw UsageError("a sub-command is needed, as in 'lockstep sweep SPEC'; see lockstep --help");
   }
-  if (words.front().starts_with("-")) return;
+  const std::string& first = words.front();
+  if (first == "-h" || first == "--help" || first == "--version") return;
+  if (first.starts_with("-")) {
+    throw UsageError("unknown option '" + first + "'; options come after the sub-command");
+  }
   std::vector<std::string> names;
   for (const Command& command : commands()) {
     if (command.name == words.front()) return;

@@ -56,6 +56,7 @@ struct Slot {
 
   ProcessPointer process;  // none before its first case and after a crash or a hang
   std::optional<std::size_t> index;
+  std::size_t num_given = 0;  // cases so far: an alarm belongs to one of them
   Clock::time_point started;
   asio::steady_timer alarm;
 };
@@ -112,8 +113,11 @@ class Pool {
     slot.started = Clock::now();
     slot.alarm.expires_after(std::chrono::duration_cast<Clock::duration>(
         std::chrono::duration<double>(options_.timeout_s)));
-    slot.alarm.async_wait([this, worker, process = slot.process](const error_code& error) {
-      if (!error && owns(worker, process)) on_alarm(worker);
+    // An alarm that went off as its case's answer came must not end the next case.
+    const std::size_t number = ++slot.num_given;
+    slot.alarm.async_wait([this, worker, number](const error_code& error) {
+      const Slot& then = *slots_[worker];
+      if (!error && then.index && then.num_given == number) on_alarm(worker);
     });
     const ProcessPointer process = slot.process;
     process->last_words.clear();
@@ -132,7 +136,7 @@ class Pool {
     read_words(slots_[worker]->process);
   }
 
-  // Late handlers of a replaced process, and an alarm that went off as its answer came.
+  // Not so for late handlers of a replaced process, and for one that has nothing left to do.
   bool owns(std::size_t worker, const ProcessPointer& process) const {
     return slots_[worker]->process == process && slots_[worker]->index.has_value();
   }

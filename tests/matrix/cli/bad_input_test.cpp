@@ -137,6 +137,7 @@ TEST(BadCommand, ThatIsUnknownIsRefusedWithTheNearest) {
   expect_refusal({}, 2, "sub-command");
   expect_refusal({"swep"}, 2, "did you mean 'sweep'");
   expect_refusal({"--frobnicate"}, 2, "frobnicate");
+  expect_refusal({"--jobs", "2", "sweep", "spec.yaml"}, 2, "after the sub-command");
   expect_refusal({"sweep"}, 2, "SPEC");
   expect_refusal({"sweep", "spec.yaml", "--job", "2"}, 2, "did you mean '--jobs'");
   expect_refusal({"sweep", "spec.yaml", "more"}, 2, "more");

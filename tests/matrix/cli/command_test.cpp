@@ -73,6 +73,16 @@ TEST(Expand, ListsCasesWithTheReasonOfInvalidOnes) {
   EXPECT_NE(outcome.out.find("4 cases, 2 of them invalid"), std::string::npos);
 }
 
+TEST(Expand, TakesEveryMatrixOfTheProject) {
+  int num_matrices = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(LOCKSTEP_MATRICES)) {
+    const CommandOutcome outcome = run_here({"expand", entry.path().string()});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    ++num_matrices;
+  }
+  EXPECT_GE(num_matrices, 2);
+}
+
 TEST(Expand, SplitsCasesOverShardsWithoutLossOrDoubles) {
   std::vector<std::string> lines;
   for (const char* shard : {"1/3", "2/3", "3/3"}) {

@@ -1,5 +1,6 @@
 // Sweeps as a user runs them: results, shards, interrupts, kills, resuming.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -33,6 +34,24 @@ std::map<std::string, std::string> digests(const std::string& path) {
     EXPECT_TRUE(found.emplace(result.name, result.digest).second) << result.name;
   }
   return found;
+}
+
+std::vector<std::string> children_of(pid_t pid) {
+  const std::string id = std::to_string(pid);
+  std::istringstream words(read_text("/proc/" + id + "/task/" + id + "/children"));
+  std::vector<std::string> children;
+  std::string child;
+  while (words >> child) children.push_back(child);
+  return children;
+}
+
+// Gone, or dead and not yet collected by whoever inherited it.
+void wait_for_end(const std::string& pid) {
+  while (true) {
+    const std::string status = read_text("/proc/" + pid + "/stat");
+    if (status.empty() || status.find(") Z ") != std::string::npos) return;
+    ::sched_yield();
+  }
 }
 
 class SweepCommand : public ::testing::Test {
@@ -113,8 +132,12 @@ TEST_F(SweepCommand, LeavesEveryFinishedLineReadableWhenKilledAndResumes) {
   write_text(folder_.file("spec.yaml"), long_spec());
   const pid_t pid = start_lockstep({"sweep", "spec.yaml"}, folder_.path());
   ASSERT_TRUE(wait_for_lines(results(), 5, pid));
+  const std::vector<std::string> workers = children_of(pid);
+  EXPECT_FALSE(workers.empty());
   ::kill(pid, SIGKILL);
   EXPECT_EQ(wait_for_lockstep(pid, folder_.path()).exit_code, 128 + SIGKILL);
+  // A worker that outlived the command would keep this test waiting until its time limit.
+  for (const std::string& worker : workers) wait_for_end(worker);
   const auto before = digests(results());
   EXPECT_GE(before.size(), 5U);
   write_text(results(), read_text(results()) + "{\"id\":\"torn");
@@ -123,6 +146,34 @@ TEST_F(SweepCommand, LeavesEveryFinishedLineReadableWhenKilledAndResumes) {
   EXPECT_NE(outcome.err.find("dropped 1 earlier"), std::string::npos) << outcome.err;
   const auto after = digests(results());
   for (const auto& [name, digest] : before) EXPECT_EQ(after.at(name), digest);
+}
+
+TEST_F(SweepCommand, OverridesFieldsAndTheSeedOfAllCases) {
+  write_spec("axes: {tp: [1, 2]}\n");
+  EXPECT_EQ(run({"--seed", "41", "--set", "steps=1", "--set", "dp=3"}).exit_code, 0);
+  std::istringstream lines(read_text(results()));
+  std::string line;
+  int num_lines = 0;
+  while (std::getline(lines, line)) {
+    const matrix::CaseResult result = matrix::result_from_json(line);
+    EXPECT_EQ(result.c.recipe.seed, 41);
+    EXPECT_EQ(result.c.recipe.steps, 1);
+    EXPECT_EQ(result.c.layout.dp, 3);
+    ++num_lines;
+  }
+  EXPECT_EQ(num_lines, 2);
+}
+
+TEST_F(SweepCommand, LosesNoEarlierResultsToAMistake) {
+  write_spec("axes: {tp: [1, 2]}\n");
+  EXPECT_EQ(run({}).exit_code, 0);
+  const std::string before = read_text(results());
+  EXPECT_EQ(run({"--only", "tpp > 1"}).exit_code, 2);
+  EXPECT_EQ(run({"--defect", "none"}).exit_code, 2);
+  EXPECT_EQ(run({"--jobs", "0"}).exit_code, 2);
+  write_spec("axes: {tp: []}\n");
+  EXPECT_EQ(run({}).exit_code, 2);
+  EXPECT_EQ(read_text(results()), before);
 }
 
 TEST_F(SweepCommand, ReportsADefectAndHowToReplayIt) {

@@ -1,0 +1,53 @@
+// Standard output may be gone before the command is.
+#include "matrix/cli/output.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "core/base/errors.h"
+
+namespace lockstep::test {
+namespace {
+
+// Standard output is `descriptor` for as long as this lives.
+class RedirectedOutput {
+ public:
+  explicit RedirectedOutput(int descriptor) : saved_(::dup(STDOUT_FILENO)) {
+    ::dup2(descriptor, STDOUT_FILENO);
+    ::close(descriptor);
+  }
+  ~RedirectedOutput() {
+    ::dup2(saved_, STDOUT_FILENO);
+    ::close(saved_);
+  }
+
+ private:
+  int saved_;
+};
+
+TEST(Output, IsNoErrorWhereTheReaderHasGone) {
+  matrix::guard_standard_streams();
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ::close(ends[0]);
+  const RedirectedOutput redirected(ends[1]);
+  EXPECT_NO_THROW(matrix::print_out("text"));
+}
+
+TEST(Output, IsAnErrorWhereTextIsLost) {
+  const RedirectedOutput redirected(::open("/dev/full", O_WRONLY));
+  EXPECT_THROW(matrix::print_out("text"), UsageError);
+}
+
+TEST(Output, PutsAMissingStreamInItsPlace) {
+  const int saved = ::dup(STDIN_FILENO);
+  ::close(STDIN_FILENO);
+  matrix::guard_standard_streams();
+  EXPECT_GE(::fcntl(STDIN_FILENO, F_GETFD), 0);
+  ::dup2(saved, STDIN_FILENO);
+  ::close(saved);
+}
+
+}  // namespace
+}  // namespace lockstep::test
