@@ -217,25 +217,34 @@ std::string indented(const std::string& text, std::size_t max_lines) {
   return begin < text.size() ? block + "           ...\n" : block;
 }
 
-std::string place_line(const CaseResult& result) {
+// What a line holds besides: the hint, and the other checks that failed.
+std::string more_text(const CaseResult& result, const FirstCause& cause) {
+  std::string text = cause.place == nullptr ? "" : cause.place->hint;
+  std::string others;
+  for (const sim::CheckResult& check : result.checks) {
+    if (check.verdict == sim::CheckVerdict::kFail && &check != cause.check) {
+      others += (others.empty() ? "also " : ", ") + check.check;
+    }
+  }
+  return text + (text.empty() || others.empty() ? "" : "; ") + others;
+}
+
+std::string place_lines(const CaseResult& result) {
+  const std::string margin(11, ' ');
   const FirstCause cause = first_cause(result);
   if (cause.check == nullptr) return "";
-  std::string line = cause.check->check;
+  std::string line = margin + cause.check->check;
   if (cause.place != nullptr) {
     line += fmt::format(" at {}: error {}, bound {}{}",
                         cause.place->where,
                         error_text(*cause.place),
                         bound_text(*cause.place),
                         ranks_text(cause.place->ranks));
-    if (!cause.place->hint.empty()) line += ", " + cause.place->hint;
   }
-  std::string others;
-  for (const sim::CheckResult& check : result.checks) {
-    if (check.verdict == sim::CheckVerdict::kFail && &check != cause.check) {
-      others += (others.empty() ? "; also " : ", ") + check.check;
-    }
-  }
-  return "           " + line + others + "\n";
+  const std::string more = more_text(result, cause);
+  if (more.empty()) return line + "\n";
+  const bool fits = line.size() + more.size() + 2 <= kWidth;
+  return line + (fits ? "; " : "\n" + margin) + more + "\n";
 }
 
 std::string case_block(const CaseResult& result, std::size_t max_lines, const Paint& paint) {
@@ -243,7 +252,7 @@ std::string case_block(const CaseResult& result, std::size_t max_lines, const Pa
   std::string text = fmt::format("  {}  {}\n",
                                  paint(Tone::kBad, fmt::format("{:>7}", name_of(result.verdict))),
                                  result.name) +
-                     place_line(result);
+                     place_lines(result);
   if (cause.check != nullptr) text += indented(cause.check->reason, max_lines);
   return text + indented(result.reason, max_lines);
 }

@@ -7,15 +7,15 @@
 namespace lockstep::matrix {
 namespace {
 
-// NaN is worse than anything; then how often the bound is exceeded counts, where there is one.
-double badness(const sim::Place& place) {
-  if (!std::isfinite(place.error)) return HUGE_VAL;
-  return place.error;
+// What breaks its bound is worse than what keeps it, and NaN worse than any number.
+std::pair<bool, double> badness(const sim::Place& place) {
+  const bool is_kept = place.error <= place.bound;
+  return {!is_kept, std::isfinite(place.error) ? place.error : HUGE_VAL};
 }
 
 bool is_worse(const sim::Place& a, std::size_t index_a, const CheckTally& tally) {
-  const double badness_a = badness(a);
-  const double badness_b = badness(tally.worst);
+  const std::pair<bool, double> badness_a = badness(a);
+  const std::pair<bool, double> badness_b = badness(tally.worst);
   return badness_a > badness_b || (badness_a == badness_b && index_a < tally.worst_case.index);
 }
 

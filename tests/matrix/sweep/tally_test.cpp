@@ -49,6 +49,16 @@ TEST(Tally, HoldsNaNToBeWorseThanAnyNumber) {
   EXPECT_EQ(tally.checks()[0].worst.where, "nan");
 }
 
+TEST(Tally, HoldsABrokenBoundToBeWorseThanALargerErrorWithinOne) {
+  Tally tally;
+  CaseResult result = sample_result("a", 1, Verdict::kPass);
+  result.checks = {passed_check("loss", "kept", 1e-12)};
+  tally.add(0, result);
+  result.checks[0].worst = {.where = "broken", .ranks = {}, .error = 1e-16, .bound = 0, .hint = ""};
+  tally.add(1, result);
+  EXPECT_EQ(tally.checks()[0].worst.where, "broken");
+}
+
 TEST(Tally, NeverCountsNotApplicableAsAPass) {
   Tally tally;
   CaseResult result = sample_result("a", 1, Verdict::kPass);
