@@ -141,7 +141,7 @@ std::vector<Field> schedule_fields() {
             &Recipe::overlap,
             {.name = "overlap",
              .default_value = std::vector<std::string>{},
-             .choices = {"grad_reduce", "param_gather", "tp_comm", "p2p", "moe_a2a"},
+             .choices = {"grad", "param", "tensor", "p2p", "dispatch"},
              .built = {"[]"},
              .summary = "communication that runs beside compute"}),
       field(&Case::recipe,

@@ -1,7 +1,8 @@
-// The CPU device: aligned host memory, poisoned when new, and bodies run at once.
+// The CPU device: aligned and poisoned host memory, and bodies run at once.
 #include "core/tensor/cpu_device.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <new>
 
@@ -16,19 +17,44 @@ constexpr std::align_val_t kAlignment{Storage::kAlignment};
 // catch: all bits set would be -1, a plausible index.
 constexpr std::uint64_t kPoison = 0xfff7fff7fff7fff7ULL;
 
-void allocate(Storage& storage) {
-  const auto bytes = static_cast<std::size_t>(storage.num_bytes());
-  auto* const memory = static_cast<std::byte*>(::operator new(bytes, kAlignment));
-  std::fill_n(reinterpret_cast<std::uint64_t*>(memory), bytes / sizeof(std::uint64_t), kPoison);
-  storage.set_data(memory);
+void poison(std::byte* block, std::size_t bytes) {
+  std::fill_n(reinterpret_cast<std::uint64_t*>(block), bytes / sizeof(std::uint64_t), kPoison);
 }
 
-void release(Storage& storage) {
-  ::operator delete(storage.data(), kAlignment);
-  storage.set_data(nullptr);
+std::size_t size_of(const Storage& storage) {
+  return static_cast<std::size_t>(storage.num_bytes());
+}
+
+std::size_t class_of(std::size_t bytes) {
+  return static_cast<std::size_t>(std::bit_width(std::max<std::size_t>(bytes, 1) - 1));
 }
 
 }  // namespace
+
+CpuDevice::~CpuDevice() {
+  for (const std::vector<std::byte*>& blocks : free_blocks_) {
+    for (std::byte* const block : blocks) ::operator delete(block, kAlignment);
+  }
+}
+
+// A block that comes back was poisoned when it was freed.
+void CpuDevice::allocate(Storage& storage) {
+  const std::size_t size_class = class_of(size_of(storage));
+  std::vector<std::byte*>& blocks = free_blocks_[size_class];
+  if (blocks.empty()) {
+    const std::size_t bytes = std::size_t{1} << size_class;
+    blocks.push_back(static_cast<std::byte*>(::operator new(bytes, kAlignment)));
+    poison(blocks.back(), bytes);
+  }
+  storage.set_data(blocks.back());
+  blocks.pop_back();
+}
+
+void CpuDevice::release(Storage& storage) {
+  poison(storage.data(), size_of(storage));
+  free_blocks_[class_of(size_of(storage))].push_back(storage.data());
+  storage.set_data(nullptr);
+}
 
 Ticket CpuDevice::launch(const Launch& launch) {
   switch (launch.kind) {

@@ -22,7 +22,8 @@ class TicketSource {
   virtual void wait(std::uint64_t sequence, Stream stream, std::string_view label) = 0;
 };
 
-// A default-constructed ticket is complete.
+// Each ticket is waited for on its own: a wait says nothing of earlier ones. A default-constructed
+// ticket is complete.
 struct Ticket {
   TicketSource* source = nullptr;
   std::uint64_t sequence = 0;

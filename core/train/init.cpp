@@ -18,6 +18,7 @@ std::vector<double> shard_values(const InitEntry& entry,
   const std::int64_t local_columns = one_dim ? 1 : local[1];
   const std::int64_t full_columns = one_dim ? 1 : spec.full_shape[1];
   std::vector<double> values(static_cast<std::size_t>(local[0] * local_columns), 0.0);
+  const InitialValues initial(entry.seed, spec.name, entry.kind, entry.fan_in);
   for (const ShardRun& run : slice.runs) {
     const bool by_rows = slice.dim == 0;
     const std::int64_t rows = by_rows ? run.count : local[0];
@@ -28,8 +29,7 @@ std::vector<double> shard_values(const InitEntry& entry,
                                             : row * full_columns + run.global + column;
         const std::int64_t at = by_rows ? (run.local + row) * local_columns + column
                                         : row * local_columns + run.local + column;
-        values[static_cast<std::size_t>(at)] =
-            initial_value(entry.seed, spec.name, global, entry.kind, entry.fan_in);
+        values[static_cast<std::size_t>(at)] = initial[global];
       }
     }
   }

@@ -36,9 +36,8 @@ Tensors initial_parameters(const Case& c) {
     for (const std::int64_t size : info.shape) count *= size;
     sim::OracleTensor tensor{.name = info.name, .shape = info.shape, .values = {}};
     tensor.values.reserve(static_cast<std::size_t>(count));
-    for (std::int64_t i = 0; i < count; ++i) {
-      tensor.values.push_back(initial_value(c.recipe.seed, info.name, i, info.kind, info.fan_in));
-    }
+    const InitialValues initial(c.recipe.seed, info.name, info.kind, info.fan_in);
+    for (std::int64_t i = 0; i < count; ++i) tensor.values.push_back(initial[i]);
     tensors.push_back(std::move(tensor));
   }
   return tensors;

@@ -100,7 +100,7 @@ TEST(CaseJsonTest, TheReferenceKeyLeavesOutLayoutAndOrders) {
   c.recipe.step_api = StepApi::kSplit;
   c.recipe.schedule = Schedule::k1F1B;
   c.recipe.recompute = Recompute::kSelective;
-  c.recipe.overlap = {"grad_reduce"};
+  c.recipe.overlap = {"grad"};
   c.recipe.bucket_elements = 100;
   c.recipe.schedule_seed = 5;
   c.defects = {"B27-dp-reduction-missing"};

@@ -171,9 +171,10 @@ TEST(FieldsTest, AnUnknownChoiceNamesTheNearest) {
   EXPECT_EQ(error_of("mask", std::string("uneve")),
             "mask: expected one of full, uneven, single, empty, none, varying, got 'uneve'; did "
             "you mean 'uneven'?");
-  EXPECT_EQ(error_of("overlap", std::vector<std::string>{"grad_reduc"}),
-            "overlap: expected a list of names out of grad_reduce, param_gather, tp_comm, p2p, "
-            "moe_a2a, got 'grad_reduc'; did you mean 'grad_reduce'?");
+  EXPECT_EQ(
+      error_of("overlap", std::vector<std::string>{"gard"}),
+      "overlap: expected a list of names out of grad, param, tensor, p2p, dispatch, got 'gard'; "
+      "did you mean 'grad'?");
 }
 
 TEST(FieldsTest, AnIntegerIsTakenForAReal) {
@@ -186,8 +187,8 @@ TEST(FieldsTest, KnownValuesThatAreNotBuiltSaySo) {
   EXPECT_EQ(error_of("sp", true), "sp: true is not built yet; built: false");
   EXPECT_EQ(error_of("pp", std::int64_t{2}), "pp: 2 is not built yet; built: 1");
   EXPECT_EQ(error_of("dtype", std::string("bf16")), "dtype: bf16 is not built yet; built: f64");
-  EXPECT_EQ(error_of("overlap", std::vector<std::string>{"grad_reduce"}),
-            "overlap: [grad_reduce] is not built yet; built: []");
+  EXPECT_EQ(error_of("overlap", std::vector<std::string>{"grad"}),
+            "overlap: [grad] is not built yet; built: []");
 }
 
 TEST(FieldsTest, ADerivedFieldCannotBeSet) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -25,6 +26,20 @@ TEST(CpuDevice, NewIntegersAreHugeNegativesThatNoRangeCheckPasses) {
   CpuDevice device;
   const Tensor tensor = allocate_tensor(device, DType::kI64, {5}, "test");
   for (int i = 0; i < 5; ++i) EXPECT_LT(tensor.data<std::int64_t>()[i], -1'000'000'000);
+}
+
+TEST(CpuDevice, FreedMemoryReadsAsNaNAndIsGivenOutPoisonedAgain) {
+  CpuDevice device;
+  const double* freed = nullptr;
+  {
+    const Tensor tensor = allocate_tensor(device, DType::kF64, {100}, "test");
+    freed = tensor.data<double>();
+    std::fill_n(tensor.data<double>(), 100, 1.0);
+  }
+  EXPECT_TRUE(std::isnan(freed[99]));
+  const Tensor larger = allocate_tensor(device, DType::kF64, {120}, "test");
+  EXPECT_EQ(larger.data<double>(), freed) << "blocks of one size class are kept";
+  for (int i = 0; i < 120; ++i) EXPECT_TRUE(std::isnan(larger.data<double>()[i]));
 }
 
 TEST(CpuDevice, KernelsAndHostReadsRunAtOnce) {

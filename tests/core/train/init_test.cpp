@@ -30,7 +30,7 @@ TEST(InitPlan, GoldenText) {
 // Element [row, column] of the full tensor.
 double element(const Case& c, const ParameterSpec& spec, std::int64_t row, std::int64_t column) {
   const std::int64_t width = spec.full_shape.size() == 1 ? 1 : spec.full_shape[1];
-  return initial_value(c.recipe.seed, spec.name, row * width + column, spec.init, spec.fan_in);
+  return InitialValues(c.recipe.seed, spec.name, spec.init, spec.fan_in)[row * width + column];
 }
 
 TEST(Initialise, EachRankHoldsItsPartOfTheSameModelAndZerosInThePadding) {

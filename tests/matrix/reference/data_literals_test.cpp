@@ -25,7 +25,7 @@ TEST(DataLiterals, Tokens) {
 
 TEST(DataLiterals, Weights) {
   const auto weight = [](const char* name, std::int64_t index, std::int64_t fan_in) {
-    return initial_value(1, name, index, InitKind::kWeight, fan_in);
+    return InitialValues(1, name, InitKind::kWeight, fan_in)[index];
   };
   EXPECT_EQ(weight("embedding.word_embeddings.weight", 0, 1), -0x1.ff2c5d4da3a80p-1);
   EXPECT_EQ(weight("embedding.word_embeddings.weight", 1, 1), -0x1.552e1fc78a7b8p-1);
@@ -38,10 +38,10 @@ TEST(DataLiterals, Weights) {
 
 TEST(DataLiterals, NormWeightsAndBiases) {
   const auto norm = [](std::int64_t index) {
-    return initial_value(1, "decoder.final_layernorm.weight", index, InitKind::kNormWeight, 1);
+    return InitialValues(1, "decoder.final_layernorm.weight", InitKind::kNormWeight, 1)[index];
   };
   const auto bias = [](std::int64_t index) {
-    return initial_value(1, "decoder.layers.0.mlp.linear_fc1.bias", index, InitKind::kBias, 1);
+    return InitialValues(1, "decoder.layers.0.mlp.linear_fc1.bias", InitKind::kBias, 1)[index];
   };
   EXPECT_EQ(norm(0), 0x1.1ee53e437fc34p+0);
   EXPECT_EQ(norm(31), 0x1.122e132e1a388p+0);

@@ -65,8 +65,8 @@ TEST(Reference, StartsEachParameterFromTheSeedItsNameKindAndFanIn) {
       const std::int64_t fan_in = starts[i].fan_in == 48 ? ffn : starts[i].fan_in;
       for (std::size_t j = 0; j < tensors[i].values.size(); ++j) {
         ASSERT_EQ(tensors[i].values[j],
-                  initial_value(
-                      5, tensors[i].name, static_cast<std::int64_t>(j), starts[i].kind, fan_in));
+                  InitialValues(
+                      5, tensors[i].name, starts[i].kind, fan_in)[static_cast<std::int64_t>(j)]);
       }
     }
   }
