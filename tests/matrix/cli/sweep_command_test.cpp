@@ -57,15 +57,15 @@ void wait_for_end(const std::string& pid) {
 class SweepCommand : public ::testing::Test {
  protected:
   void write_spec(const std::string& axes) {
-    write_text(folder_.file("spec.yaml"), std::string(kHead) + axes);
+    write_text(folder.file("spec.yaml"), std::string(kHead) + axes);
   }
   CommandOutcome run(std::vector<std::string> options) {
     options.insert(options.begin(), {"sweep", "spec.yaml"});
-    return run_lockstep(options, folder_.path());
+    return run_lockstep(options, folder.path());
   }
-  std::string results() const { return folder_.file("lockstep-out/tiny/results.jsonl"); }
+  std::string results() const { return folder.file("lockstep-out/tiny/results.jsonl"); }
 
-  TemporaryFolder folder_;
+  TemporaryFolder folder;
 };
 
 TEST_F(SweepCommand, PassesAndWritesResultsAndSummary) {
@@ -74,7 +74,7 @@ TEST_F(SweepCommand, PassesAndWritesResultsAndSummary) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
   EXPECT_EQ(digests(results()).size(), 4U);
   EXPECT_NE(outcome.out.find("cases/s"), std::string::npos);
-  EXPECT_NE(read_text(folder_.file("lockstep-out/tiny/summary.json")).find("\"pass\":4"),
+  EXPECT_NE(read_text(folder.file("lockstep-out/tiny/summary.json")).find("\"pass\":4"),
             std::string::npos);
 }
 
@@ -83,10 +83,10 @@ TEST_F(SweepCommand, GivesTheSameDigestsWithAnyJobsAndRanks) {
   EXPECT_EQ(run({"--jobs", "1", "--out", "one"}).exit_code, 0);
   EXPECT_EQ(run({"--jobs", "3", "--out", "two"}).exit_code, 0);
   EXPECT_EQ(run({"--ranks", "threads", "--out", "three"}).exit_code, 0);
-  const auto one = digests(folder_.file("one/results.jsonl"));
+  const auto one = digests(folder.file("one/results.jsonl"));
   EXPECT_EQ(one.size(), 18U);
-  EXPECT_EQ(digests(folder_.file("two/results.jsonl")), one);
-  EXPECT_EQ(digests(folder_.file("three/results.jsonl")), one);
+  EXPECT_EQ(digests(folder.file("two/results.jsonl")), one);
+  EXPECT_EQ(digests(folder.file("three/results.jsonl")), one);
 }
 
 TEST_F(SweepCommand, PrintsTheSummaryAsJsonWhenAsked) {
@@ -116,26 +116,26 @@ TEST_F(SweepCommand, PassesOverAnEmptyShardWithANote) {
 }
 
 TEST_F(SweepCommand, StopsAtAnInterruptWithWhatIsDone) {
-  write_text(folder_.file("spec.yaml"), long_spec());
-  const pid_t pid = start_lockstep({"sweep", "spec.yaml"}, folder_.path());
+  write_text(folder.file("spec.yaml"), long_spec());
+  const pid_t pid = start_lockstep({"sweep", "spec.yaml"}, folder.path());
   ASSERT_TRUE(wait_for_lines(results(), 5, pid));
   ::kill(pid, SIGINT);
-  const CommandOutcome outcome = wait_for_lockstep(pid, folder_.path());
+  const CommandOutcome outcome = wait_for_lockstep(pid, folder.path());
   EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
   EXPECT_NE(outcome.out.find("interrupted"), std::string::npos);
   EXPECT_GE(digests(results()).size(), 5U);
-  EXPECT_NE(read_text(folder_.file("lockstep-out/tiny/summary.json")).find("\"skipped\":"),
+  EXPECT_NE(read_text(folder.file("lockstep-out/tiny/summary.json")).find("\"skipped\":"),
             std::string::npos);
 }
 
 TEST_F(SweepCommand, LeavesEveryFinishedLineReadableWhenKilledAndResumes) {
-  write_text(folder_.file("spec.yaml"), long_spec());
-  const pid_t pid = start_lockstep({"sweep", "spec.yaml"}, folder_.path());
+  write_text(folder.file("spec.yaml"), long_spec());
+  const pid_t pid = start_lockstep({"sweep", "spec.yaml"}, folder.path());
   ASSERT_TRUE(wait_for_lines(results(), 5, pid));
   const std::vector<std::string> workers = children_of(pid);
   EXPECT_FALSE(workers.empty());
   ::kill(pid, SIGKILL);
-  EXPECT_EQ(wait_for_lockstep(pid, folder_.path()).exit_code, 128 + SIGKILL);
+  EXPECT_EQ(wait_for_lockstep(pid, folder.path()).exit_code, 128 + SIGKILL);
   // A worker that outlived the command would keep this test waiting until its time limit.
   for (const std::string& worker : workers) wait_for_end(worker);
   const auto before = digests(results());
@@ -178,7 +178,7 @@ TEST_F(SweepCommand, LosesNoEarlierResultsToAMistake) {
 
 TEST_F(SweepCommand, ReportsADefectAndHowToReplayIt) {
   write_spec("axes: {dp: [1, 2, 3]}\n");
-  const CommandOutcome list = run_lockstep({"list", "defects"}, folder_.path());
+  const CommandOutcome list = run_lockstep({"list", "defects"}, folder.path());
   const auto begin = list.out.find("dp-reduction-missing");
   ASSERT_NE(begin, std::string::npos) << list.out;
   const auto start = list.out.rfind('\n', begin) + 1;
@@ -189,7 +189,7 @@ TEST_F(SweepCommand, ReportsADefectAndHowToReplayIt) {
   EXPECT_NE(outcome.out.find("lockstep run --case @lockstep-out/tiny/first-failure.json"),
             std::string::npos);
   const CommandOutcome replay =
-      run_lockstep({"run", "--case", "@lockstep-out/tiny/first-failure.json"}, folder_.path());
+      run_lockstep({"run", "--case", "@lockstep-out/tiny/first-failure.json"}, folder.path());
   EXPECT_EQ(replay.exit_code, 1);
   EXPECT_EQ(matrix::result_from_json(replay.out).verdict, matrix::Verdict::kFail);
 }
