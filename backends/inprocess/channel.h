@@ -51,6 +51,10 @@ struct Channel {
   Group group;
   int ordinal = 0;           // counts the communicators of one group, from 0
   std::uint64_t stream = 0;  // names the channel's random draws
+  // Names its shuffled orders. The same for all groups of a kind: tensors that are equal in each of
+  // them (a norm's gradient on every tp rank) must have equal sums, as one algorithm on equal
+  // hardware gives.
+  std::uint64_t order_stream = 0;
   std::vector<Member> members;
   std::vector<Meeting*> rounds;  // incomplete, oldest first
   std::uint64_t num_closed = 0;  // rounds in which all members have arrived

@@ -16,8 +16,8 @@ class Exchange {
   // Fills outputs that are not also the input with NaN, integers with a huge negative.
   static void poison_outputs(const std::vector<CollectiveCall>& calls);
 
-  // Reads all inputs and writes all outputs. `stream` belongs to the meeting's group: with its
-  // number it names the order of a shuffled sum.
+  // Reads all inputs and writes all outputs. With the meeting's number `stream` names the
+  // order of a shuffled sum.
   void run(Meeting& meeting, std::uint64_t stream);
   // Reads all inputs.
   void stage(Meeting& meeting, std::uint64_t stream);

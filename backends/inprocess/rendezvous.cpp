@@ -86,6 +86,8 @@ Channel& Rendezvous::channel_for(Rank rank, GroupRank me, const Group& group) {
   auto channel = std::make_unique<Channel>();
   channel->group = group;
   channel->ordinal = static_cast<int>(channels.size());
+  channel->order_stream =
+      random_bits(stream_of(name_of(group.kind)), 0, static_cast<std::uint64_t>(channel->ordinal));
   channel->stream = random_bits(stream_of(name_of(group.kind)),
                                 static_cast<std::uint64_t>(group.index),
                                 static_cast<std::uint64_t>(channel->ordinal));
@@ -240,7 +242,7 @@ bool Rendezvous::agrees(Meeting& meeting, std::size_t party) const {
 
 void Rendezvous::complete(Channel& channel, Meeting& meeting) {
   meeting.state = MeetingState::kMatched;
-  if (!meeting.late) exchange_.run(meeting, channel.stream);
+  if (!meeting.late) exchange_.run(meeting, channel.order_stream);
   for (const Party& party : meeting.parties) {
     state_.num_matched += static_cast<std::int64_t>(party.calls.size());
     if (!party.waits) continue;
@@ -286,7 +288,7 @@ void Rendezvous::await(Member& me, std::span<const Link> links, std::string_view
 void Rendezvous::deliver(Channel& channel, const Link& link) {
   Meeting& meeting = *link.meeting;
   if (meeting.late) {
-    if (!meeting.staged) exchange_.stage(meeting, channel.stream);
+    if (!meeting.staged) exchange_.stage(meeting, channel.order_stream);
     exchange_.deliver(meeting, link.party);
   }
   meeting.parties[link.party].delivered = true;

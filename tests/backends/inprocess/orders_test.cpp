@@ -104,6 +104,24 @@ TEST(ReductionOrder, ShuffledDependsOnSeedAndCallAndNothingElse) {
   EXPECT_GT(seen.size(), 2U);
 }
 
+// Each dp group sums the same three numbers: a tensor that is replicated over tp stays so.
+TEST(ReductionOrder, ShuffledIsTheSameInAllGroupsOfAKind) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    std::vector<double> sums(6);
+    spawn_ranks(
+        test::layout_of({.tp = 2, .dp = 3}),
+        [&](TestRank& r) {
+          const auto dp = r.connect(GroupKind::kDp);
+          const double by_dp_rank[] = {kHuge, 1.0, -kHuge};
+          const Tensor value = r.tensor({by_dp_rank[r.mesh.coordinate(r.rank, "dp")]});
+          run_call(*dp, {.label = "test.sum", .input = value.buffer(), .output = value.buffer()});
+          sums[static_cast<std::size_t>(r.rank.value)] = values_of(value)[0];
+        },
+        {.reduction_order = ReductionOrder::kShuffled, .schedule_seed = seed});
+    EXPECT_EQ(sums, std::vector<double>(6, sums[0])) << "seed " << seed;
+  }
+}
+
 TEST(ReductionOrder, OfBF16RoundsAtEachHop) {
   std::uint16_t result = 0;
   spawn_ranks(4, [&](TestRank& r) {
