@@ -1,6 +1,8 @@
 // What an op needs of the rank it runs on.
 #pragma once
 
+#include <initializer_list>
+
 #include "core/ops/kernels.h"
 #include "core/tensor/tensor.h"
 
@@ -15,20 +17,26 @@ struct OpContext {
 // New memory for an op's output.
 Tensor new_tensor(const OpContext& ops, const Shape& shape, std::string_view label);
 
+// What a kernel touches and does. It moves each of its buffers once.
+struct KernelWork {
+  std::initializer_list<Buffer> reads;
+  std::initializer_list<Buffer> writes;
+  std::int64_t flops = 0;
+};
+Cost cost_of(const KernelWork& work);
+
 // One kernel as one launch: the only way from an op to the device.
 template <typename Args>
 void launch_kernel(const OpContext& ops,
                    std::string_view label,
-                   std::span<const Buffer> reads,
-                   std::span<const Buffer> writes,
-                   const Cost& cost,
+                   const KernelWork& work,
                    Kernel<Args> kernel,
                    const Args& args) {
   ops.device.launch(
       {.label = label,
-       .reads = reads,
-       .writes = writes,
-       .cost = cost,
+       .reads = work.reads,
+       .writes = work.writes,
+       .cost = cost_of(work),
        .body = [kernel, &args](const LaunchTarget& target) { kernel(target, args); }});
 }
 

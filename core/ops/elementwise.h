@@ -9,7 +9,6 @@ Tensor silu(const OpContext& ops, const Tensor& x);
 Tensor silu_backward(const OpContext& ops, const Tensor& x, const Tensor& dy);
 
 Tensor add(const OpContext& ops, const Tensor& a, const Tensor& b);
-Tensor copy(const OpContext& ops, const Tensor& x);
 
 void fill(const OpContext& ops, const Tensor& out, double value, std::string_view label);
 // out += x
@@ -31,8 +30,6 @@ Tensor columns_joined(const OpContext& ops,
                       const Tensor& parts,
                       std::int64_t num_parts,
                       const Shape& shape);
-// The inverse: x [..., num_parts * width] as [num_parts, rows, width].
-Tensor columns_parted(const OpContext& ops, const Tensor& x, std::int64_t num_parts);
 
 // p -= lr g, in place.
 struct SgdUpdate {

@@ -10,8 +10,7 @@ void launch_from_host(const OpContext& ops,
                       std::string_view label,
                       Kernel<FromHostArgs> kernel,
                       const FromHostArgs& args) {
-  const Cost cost{.flops = 0, .bytes = args.to.num_bytes()};
-  launch_kernel(ops, label, {}, {&args.to, 1}, cost, kernel, args);
+  launch_kernel(ops, label, {.reads = {}, .writes = {args.to}}, kernel, args);
 }
 
 void check_count(std::size_t values, const Tensor& to) {

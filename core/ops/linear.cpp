@@ -11,11 +11,12 @@ std::int64_t rows_of(const Tensor& tensor) {
 }
 
 void multiply(const OpContext& ops, std::string_view label, const MatmulArgs& args) {
-  const Buffer reads[] = {args.a, args.b};
-  const Buffer writes[] = {args.c};
-  const Cost cost{.flops = 2 * args.m * args.n * args.k,
-                  .bytes = args.a.num_bytes() + args.b.num_bytes() + args.c.num_bytes()};
-  launch_kernel(ops, label, reads, writes, cost, ops.kernels.matmul, args);
+  const std::int64_t flops = 2 * args.m * args.n * args.k;
+  launch_kernel(ops,
+                label,
+                {.reads = {args.a, args.b}, .writes = {args.c}, .flops = flops},
+                ops.kernels.matmul,
+                args);
 }
 
 }  // namespace

@@ -17,10 +17,13 @@ void launch_backward(const OpContext& ops,
                                  .inverse_rms_T = saved.inverse_rms_T.buffer(),
                                  .dy_TH = dy.buffer(),
                                  .out = out.buffer()};
-  const Buffer reads[] = {args.x_TH, args.g_H, args.inverse_rms_T, args.dy_TH};
-  const Buffer writes[] = {args.out};
-  const Cost cost{.flops = 6 * saved.x.num_elements(), .bytes = 3 * args.x_TH.num_bytes()};
-  launch_kernel(ops, label, reads, writes, cost, kernel, args);
+  launch_kernel(ops,
+                label,
+                {.reads = {args.x_TH, args.g_H, args.inverse_rms_T, args.dy_TH},
+                 .writes = {args.out},
+                 .flops = 6 * saved.x.num_elements()},
+                kernel,
+                args);
 }
 
 }  // namespace
@@ -36,10 +39,13 @@ RmsNormResult rms_norm(const OpContext& ops, const Tensor& x, const Tensor& g, d
                          .y_TH = result.y.buffer(),
                          .inverse_rms_T = result.inverse_rms_T.buffer(),
                          .eps = eps};
-  const Buffer reads[] = {args.x_TH, args.g_H};
-  const Buffer writes[] = {args.y_TH, args.inverse_rms_T};
-  const Cost cost{.flops = 4 * x.num_elements(), .bytes = 2 * args.x_TH.num_bytes()};
-  launch_kernel(ops, "op.rms_norm", reads, writes, cost, ops.kernels.rms_norm, args);
+  launch_kernel(ops,
+                "op.rms_norm",
+                {.reads = {args.x_TH, args.g_H},
+                 .writes = {args.y_TH, args.inverse_rms_T},
+                 .flops = 4 * x.num_elements()},
+                ops.kernels.rms_norm,
+                args);
   return result;
 }
 

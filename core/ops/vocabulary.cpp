@@ -26,9 +26,11 @@ Tensor embedding(const OpContext& ops,
                            .weight_VH = weight.buffer(),
                            .out_TH = out.buffer(),
                            .first_row = shard.first_row};
-  const Buffer reads[] = {args.ids_T, args.weight_VH};
-  const Cost cost{.flops = 0, .bytes = 2 * args.out_TH.num_bytes()};
-  launch_kernel(ops, "op.embedding", reads, {&args.out_TH, 1}, cost, ops.kernels.embedding, args);
+  launch_kernel(ops,
+                "op.embedding",
+                {.reads = {args.ids_T, args.weight_VH}, .writes = {args.out_TH}},
+                ops.kernels.embedding,
+                args);
   return out;
 }
 
@@ -42,14 +44,11 @@ Tensor embedding_backward(const OpContext& ops,
                                    .dout_TH = dout.buffer(),
                                    .dweight_VH = dweight.buffer(),
                                    .first_row = shard.first_row};
-  const Buffer reads[] = {args.ids_T, args.dout_TH};
-  const Cost cost{.flops = dout.num_elements(),
-                  .bytes = args.dout_TH.num_bytes() + args.dweight_VH.num_bytes()};
   launch_kernel(ops,
                 "op.embedding_backward",
-                reads,
-                {&args.dweight_VH, 1},
-                cost,
+                {.reads = {args.ids_T, args.dout_TH},
+                 .writes = {args.dweight_VH},
+                 .flops = dout.num_elements()},
                 ops.kernels.embedding_backward,
                 args);
   return dweight;
@@ -58,13 +57,11 @@ Tensor embedding_backward(const OpContext& ops,
 Tensor logits_max(const OpContext& ops, const ShardLogits& logits) {
   const Tensor max_T = new_tensor(ops, {logits.labels.num_elements()}, "logits.max");
   const LogitsMaxArgs args{.logits = arguments(logits), .max_T = max_T.buffer()};
-  const Cost cost{.flops = logits.logits.num_elements(),
-                  .bytes = args.logits.logits_TV.num_bytes()};
   launch_kernel(ops,
                 "op.logits_max",
-                {&args.logits.logits_TV, 1},
-                {&args.max_T, 1},
-                cost,
+                {.reads = {args.logits.logits_TV},
+                 .writes = {args.max_T},
+                 .flops = logits.logits.num_elements()},
                 ops.kernels.logits_max,
                 args);
   return max_T;
@@ -74,25 +71,25 @@ Tensor logits_stats(const OpContext& ops, const ShardLogits& logits, const Tenso
   const Tensor stats = new_tensor(ops, {2, max_T.num_elements()}, "logits.stats");
   const LogitsStatsArgs args{
       .logits = arguments(logits), .max_T = max_T.buffer(), .stats_2T = stats.buffer()};
-  const Buffer reads[] = {args.logits.logits_TV, args.logits.labels_T, args.max_T};
-  const Cost cost{.flops = 3 * logits.logits.num_elements(),
-                  .bytes = args.logits.logits_TV.num_bytes()};
-  launch_kernel(
-      ops, "op.logits_stats", reads, {&args.stats_2T, 1}, cost, ops.kernels.logits_stats, args);
+  launch_kernel(ops,
+                "op.logits_stats",
+                {.reads = {args.logits.logits_TV, args.logits.labels_T, args.max_T},
+                 .writes = {args.stats_2T},
+                 .flops = 3 * logits.logits.num_elements()},
+                ops.kernels.logits_stats,
+                args);
   return stats;
 }
 
 Tensor token_loss(const OpContext& ops, const Tensor& stats_2T) {
   const Tensor loss = new_tensor(ops, {stats_2T.shape.last()}, "loss.tokens");
   const TokenLossArgs args{.stats_2T = stats_2T.buffer(), .loss_T = loss.buffer()};
-  const Cost cost{.flops = 2 * loss.num_elements(), .bytes = 3 * args.loss_T.num_bytes()};
-  launch_kernel(ops,
-                "op.token_loss",
-                {&args.stats_2T, 1},
-                {&args.loss_T, 1},
-                cost,
-                ops.kernels.token_loss,
-                args);
+  launch_kernel(
+      ops,
+      "op.token_loss",
+      {.reads = {args.stats_2T}, .writes = {args.loss_T}, .flops = 2 * loss.num_elements()},
+      ops.kernels.token_loss,
+      args);
   return loss;
 }
 
@@ -103,16 +100,15 @@ Tensor logits_backward(const OpContext& ops, const LogitsSaved& saved, const Ten
                                 .stats_2T = saved.stats_2T.buffer(),
                                 .dloss_T = dloss_T.buffer(),
                                 .dlogits_TV = dlogits.buffer()};
-  const Buffer reads[] = {
-      args.logits.logits_TV, args.logits.labels_T, args.max_T, args.stats_2T, args.dloss_T};
-  const Cost cost{.flops = 4 * dlogits.num_elements(), .bytes = 2 * args.dlogits_TV.num_bytes()};
-  launch_kernel(ops,
-                "op.logits_backward",
-                reads,
-                {&args.dlogits_TV, 1},
-                cost,
-                ops.kernels.logits_backward,
-                args);
+  launch_kernel(
+      ops,
+      "op.logits_backward",
+      {.reads =
+           {args.logits.logits_TV, args.logits.labels_T, args.max_T, args.stats_2T, args.dloss_T},
+       .writes = {args.dlogits_TV},
+       .flops = 4 * dlogits.num_elements()},
+      ops.kernels.logits_backward,
+      args);
   return dlogits;
 }
 
