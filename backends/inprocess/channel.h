@@ -44,7 +44,18 @@ struct MessageQueue {
   std::uint64_t num_receives = 0;
 };
 
-// Rounds whose labels a channel remembers.
+// The first call of a round in which all members agreed.
+struct PastCall {
+  std::string_view label = {};  // empty of a round that did not match
+  CollectiveKind kind = CollectiveKind::kBarrier;
+  DType dtype = DType::kF64;
+  ReduceOp op = ReduceOp::kSum;
+  std::int64_t count = 0;  // 0 of an all_to_all: its members' counts differ
+
+  bool operator==(const PastCall&) const = default;
+};
+
+// Rounds that a channel remembers.
 inline constexpr std::size_t kMaxHistory = 1U << 16U;
 
 struct Channel {
@@ -56,10 +67,9 @@ struct Channel {
   // hardware gives.
   std::uint64_t order_stream = 0;
   std::vector<Member> members;
-  std::vector<Meeting*> rounds;  // incomplete, oldest first
-  std::uint64_t num_closed = 0;  // rounds in which all members have arrived
-  // First label of each closed round, empty where it did not match: what is usual, for reports.
-  std::vector<std::string_view> history;
+  std::vector<Meeting*> rounds;   // incomplete, oldest first
+  std::uint64_t num_closed = 0;   // rounds in which all members have arrived
+  std::vector<PastCall> history;  // of each closed round: what is usual, for reports
   std::map<std::pair<int, int>, MessageQueue> messages;  // by sender and receiver
   std::vector<std::unique_ptr<Meeting>> meetings;
   std::vector<Meeting*> free_rounds;

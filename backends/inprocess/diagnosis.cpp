@@ -10,6 +10,7 @@
 #include "backends/inprocess/mismatch.h"
 #include "backends/inprocess/rank_text.h"
 #include "backends/inprocess/signature.h"
+#include "backends/inprocess/wrong_group.h"
 
 namespace lockstep::backends {
 namespace {
@@ -29,7 +30,11 @@ bool has_ended(const RankState& rank) {
 void add_errors(const RankTexts& texts, std::vector<Finding>& findings) {
   const std::vector<Rank> thrown = ranks_with(texts.state, RankStatus::kThrew);
   for (std::size_t i = 0; i < thrown.size() && i < kMaxTold; ++i) {
-    std::string message = texts.name(thrown[i]) + " threw: " + texts.state_of(thrown[i]).error;
+    std::string message = texts.name(thrown[i]) + " threw: ";
+    for (const char c : texts.state_of(thrown[i]).error) {
+      message += c;
+      if (c == '\n') message += "  ";
+    }
     if (i + 1 == kMaxTold && thrown.size() > kMaxTold) {
       message += fmt::format("\nand {} more ranks threw", thrown.size() - kMaxTold);
     }
@@ -38,6 +43,34 @@ void add_errors(const RankTexts& texts, std::vector<Finding>& findings) {
                         .ranks = {thrown[i]},
                         .label = {}});
   }
+}
+
+// Those that a meeting misses, ranks that do the same on one line.
+std::string missing_text(const RankTexts& texts, const Meeting& meeting) {
+  std::vector<std::pair<std::string, std::vector<Rank>>> deeds;
+  for (const Rank rank : missing_ranks(texts.state, meeting)) {
+    std::string doing = texts.doing(rank);
+    if (meeting.state == MeetingState::kAbandoned && has_ended(texts.state_of(rank))) {
+      doing += ", its part of the call not waited for or never made";
+    }
+    const auto found = std::find_if(
+        deeds.begin(), deeds.end(), [&](const auto& deed) { return deed.first == doing; });
+    if (found != deeds.end()) {
+      found->second.push_back(rank);
+    } else {
+      deeds.push_back({std::move(doing), {rank}});
+    }
+  }
+  std::string text;
+  for (std::size_t i = 0; i < deeds.size() && i < kMaxTold; ++i) {
+    const auto& [doing, ranks] = deeds[i];
+    text += fmt::format("\n    missing: {}, {} {}",
+                        texts.names(ranks),
+                        ranks.size() == 1 ? "which" : "each of which",
+                        doing);
+  }
+  if (deeds.size() > kMaxTold) text += "\n    and others are missing";
+  return text;
 }
 
 // One line for each group of ranks in the same wait, below it those whom they miss.
@@ -53,6 +86,10 @@ std::string whereabouts(const RankTexts& texts, const std::vector<Rank>& waiting
     if (is_new) places.push_back({place, {}});
     places[found->second].second.push_back(rank);
   }
+  // What does not match is why the rest waits.
+  std::stable_partition(places.begin(), places.end(), [](const auto& told) {
+    return told.first.first != nullptr && told.first.first->state == MeetingState::kMismatched;
+  });
   std::string text;
   std::size_t num_told = 0;
   for (const auto& [place, ranks] : places) {
@@ -63,18 +100,7 @@ std::string whereabouts(const RankTexts& texts, const std::vector<Rank>& waiting
     const Meeting& meeting = *place.first;
     text += fmt::format(" ({} {})", meeting.is_message ? "message" : "call", meeting.number);
     if (meeting.state == MeetingState::kMismatched) text += ", which does not match";
-    const std::vector<Rank> missing = missing_ranks(texts.state, meeting);
-    for (std::size_t i = 0; i < missing.size() && i < kMaxTold; ++i) {
-      const bool gone =
-          meeting.state == MeetingState::kAbandoned && has_ended(texts.state_of(missing[i]));
-      text += fmt::format("\n    missing: {}, which {}{}",
-                          texts.name(missing[i]),
-                          texts.doing(missing[i]),
-                          gone ? ", its part of the call not waited for or never made" : "");
-    }
-    if (missing.size() > kMaxTold) {
-      text += fmt::format("\n    and {} more ranks are missing", missing.size() - kMaxTold);
-    }
+    text += missing_text(texts, meeting);
   }
   if (num_told < waiting.size()) {
     text += fmt::format("\n  and {} more ranks wait", waiting.size() - num_told);
@@ -145,9 +171,21 @@ Finding deadlock(const RankTexts& texts, const std::vector<Rank>& waiting) {
   if (!chain.is_cycle && has_ended(texts.state_of(chain.ranks.back()))) {
     finding.ranks = {chain.ranks.back()};
   }
-  finding.message = fmt::format("{}: {}\n{} of {} ranks wait and none can be woken:{}",
-                                chain.is_cycle ? "deadlock, a cycle" : "deadlock",
-                                chain_text(texts, chain),
+  std::string headline = fmt::format(
+      "{}: {}", chain.is_cycle ? "deadlock, a cycle" : "deadlock", chain_text(texts, chain));
+  const std::vector<WrongGroup> wrong = wrong_groups(texts);
+  if (!wrong.empty()) {
+    headline = "deadlock: " + to_text(texts, wrong.front());
+    for (std::size_t i = 1; i < wrong.size(); ++i) headline += "\n" + to_text(texts, wrong[i]);
+    finding.ranks.clear();
+    for (const WrongGroup& its : wrong) finding.ranks.push_back(its.rank);
+    finding.label = wrong.front()
+                        .expected->parties[static_cast<std::size_t>(wrong.front().expected->first)]
+                        .calls.front()
+                        .label;
+  }
+  finding.message = fmt::format("{}\n{} of {} ranks wait and none can be woken:{}",
+                                headline,
                                 waiting.size(),
                                 texts.state.ranks.size(),
                                 whereabouts(texts, waiting));

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "backends/inprocess/signature.h"
+#include "backends/inprocess/usual_call.h"
+#include "backends/inprocess/wrong_group.h"
 
 namespace lockstep::backends {
 namespace {
@@ -37,21 +40,6 @@ std::string_view first_label(const Camp& camp) {
   return camp.calls->empty() ? std::string_view{} : camp.calls->front().label;
 }
 
-using Channels = std::vector<const Channel*>;
-
-// Channels of all groups of the meeting's kind, its own first.
-Channels siblings_of(const RankTexts& texts, const Meeting& meeting) {
-  Channels siblings;
-  for (const auto& [key, channels] : texts.state.channels) {
-    if (key.first != static_cast<int>(meeting.group->kind)) continue;
-    for (const auto& channel : channels) {
-      siblings.push_back(channel.get());
-      if (&channel->group == meeting.group) std::swap(siblings.front(), siblings.back());
-    }
-  }
-  return siblings;
-}
-
 // Whether a rank of the camp has submitted this label to the same group, after the meeting.
 bool calls_later(const Channel& own,
                  const Meeting& meeting,
@@ -68,44 +56,49 @@ bool calls_later(const Channel& own,
   return false;
 }
 
-// The label that the call of this number (from 1) has in other groups of the kind, else the one
-// that last followed the call before it; empty where neither is known.
-std::string_view usual_label(const Channels& siblings, std::uint64_t number) {
-  const auto at = static_cast<std::size_t>(number - 1);
-  for (std::size_t i = 1; i < siblings.size(); ++i) {
-    const std::vector<std::string_view>& history = siblings[i]->history;
-    const bool known = siblings[i]->ordinal == siblings[0]->ordinal && at < history.size();
-    if (known && !history[at].empty()) return history[at];
-  }
-  const std::vector<std::string_view>& own = siblings[0]->history;
-  if (at == 0 || at > own.size()) return {};
-  for (std::size_t i = at - 1; i > 0; --i) {
-    if (own[i - 1] == own[at - 1]) return own[i];
-  }
-  return {};
+// Whether the call before the meeting has that label.
+bool repeats(const Channel& own, const Meeting& meeting, std::string_view label) {
+  const std::size_t num_before = meeting.number - 1;
+  return num_before > 0 && num_before <= own.history.size() &&
+         own.history[num_before - 1].label == label;
 }
 
-// Puts the camp that the others are held against first: the largest. Of equal ones, that whose
-// label is usual there, else that which later calls what the other calls now, for then the other
-// has skipped something. Gives whether there was a reason for the choice.
-bool choose_reference(const Channels& siblings, const Meeting& meeting, std::vector<Camp>& camps) {
-  std::size_t largest = 0;
-  for (const Camp& camp : camps) largest = std::max(largest, camp.ranks.size());
-  const std::string_view usual = usual_label(siblings, meeting.number);
-  std::size_t best = camps.size();
-  int best_score = -1;
-  int num_best = 0;
-  for (std::size_t i = 0; i < camps.size(); ++i) {
-    if (camps[i].ranks.size() < largest) continue;
-    int score = !usual.empty() && first_label(camps[i]) == usual ? 2 : 0;
-    for (const Camp& other : camps) {
-      if (&other == &camps[i] || first_label(other) == first_label(camps[i])) continue;
-      if (calls_later(*siblings[0], meeting, camps[i], first_label(other)))
-        score = std::max(score, 1);
-    }
-    num_best = score > best_score ? 1 : num_best + (score == best_score ? 1 : 0);
-    if (score > best_score) best = i;
-    best_score = std::max(best_score, score);
+// How much another group, or an earlier round of this one, speaks for the camp: 2 where the call is
+// the usual one, 1 where its label is.
+int support(const std::optional<PastCall>& usual, const Camp& camp) {
+  if (!usual || camp.calls->empty() || usual->label != first_label(camp)) return 0;
+  return past_call(camp.calls->front()) == *usual ? 2 : 1;
+}
+
+// Puts the camp that the others are held against first: that without ranks on a wrong group, with
+// the calls that other groups of the kind make there; then the largest; then that which calls what
+// is usual in its group, or which later calls what another camp calls now, for then the other has
+// skipped something. Gives whether there was a reason for the choice.
+bool choose_reference(const Channels& siblings,
+                      const Meeting& meeting,
+                      const std::vector<WrongGroup>& wrong,
+                      std::vector<Camp>& camps) {
+  const std::optional<PastCall> elsewhere = usual_elsewhere(siblings, meeting.number);
+  const std::optional<PastCall> before = usual_before(siblings, meeting.number);
+  const auto merit = [&](const Camp& camp) {
+    const bool right_group = std::none_of(wrong.begin(), wrong.end(), [&](const WrongGroup& w) {
+      return w.link->meeting == &meeting &&
+             std::find(camp.ranks.begin(), camp.ranks.end(), w.rank) != camp.ranks.end();
+    });
+    const bool ahead = std::any_of(camps.begin(), camps.end(), [&](const Camp& other) {
+      return first_label(other) != first_label(camp) &&
+             calls_later(*siblings[0], meeting, camp, first_label(other));
+    });
+    return std::tuple(
+        right_group, support(elsewhere, camp), camp.ranks.size(), support(before, camp), ahead);
+  };
+  std::size_t best = 0;
+  int num_best = 1;
+  for (std::size_t i = 1; i < camps.size(); ++i) {
+    if (merit(camps[i]) == merit(camps[best])) ++num_best;
+    if (merit(camps[i]) <= merit(camps[best])) continue;
+    best = i;
+    num_best = 1;
   }
   std::swap(camps[0], camps[best]);
   return num_best == 1;
@@ -114,24 +107,31 @@ bool choose_reference(const Channels& siblings, const Meeting& meeting, std::vec
 std::string camp_text(const RankTexts& texts,
                       const Channels& siblings,
                       const Meeting& meeting,
-                      const Camp& others,
+                      const Camp& reference,
                       const Camp& camp) {
   const bool one = camp.ranks.size() == 1;
   const std::string_view label = first_label(camp);
-  const std::string_view expected = first_label(others);
+  const std::string_view expected = first_label(reference);
   const bool same_call =
-      label == expected && camp.calls->front().kind == others.calls->front().kind;
+      label == expected && camp.calls->front().kind == reference.calls->front().kind;
+  Others others;
+  if (reference.ranks.size() == 1) {
+    others = {.name = texts.name(reference.ranks.front()), .is_one = true};
+  }
   std::string text = fmt::format("{} {} ", texts.names(camp.ranks), one ? "calls" : "call");
-  if (same_call && camp.calls->size() == others.calls->size()) {
+  if (same_call && camp.calls->size() == reference.calls->size()) {
     text += fmt::format("{} with ", calls_to_text(*camp.calls));
   }
-  text += fmt::format("{} on {}", difference(*others.calls, *camp.calls), to_text(*meeting.group));
+  text += fmt::format(
+      "{} on {}", difference(*reference.calls, *camp.calls, others), to_text(*meeting.group));
   if (label == expected) return text;
-  const bool later = calls_later(*siblings[0], meeting, others, label) ||
-                     usual_label(siblings, meeting.number + 1) == label;
-  if (later) {
+  const std::optional<PastCall> next = usual_elsewhere(siblings, meeting.number + 1);
+  if (calls_later(*siblings[0], meeting, reference, label) || (next && next->label == label) ||
+      has_followed(siblings, expected, label)) {
+    text += fmt::format(": {} skipped '{}'", one ? "it has" : "they have", expected);
+  } else if (repeats(*siblings[0], meeting, label)) {
     text += fmt::format(
-        ": {} skipped '{}', '{}' comes after it", one ? "it has" : "they have", expected, label);
+        ": {} call {} of the group", one ? "it repeats" : "they repeat", meeting.number - 1);
   } else {
     text += fmt::format(" (call {} of the group)", meeting.number);
   }
@@ -150,6 +150,7 @@ Finding mismatch(const RankTexts& texts) {
     };
     return key(*a) < key(*b);
   });
+  const std::vector<WrongGroup> wrong = wrong_groups(texts);
   std::size_t num_told = 0;
   for (const Meeting* meeting : meetings) {
     if (num_told++ == kMaxTold) {
@@ -165,7 +166,7 @@ Finding mismatch(const RankTexts& texts) {
       continue;
     }
     const Channels siblings = siblings_of(texts, *meeting);
-    const bool is_clear = choose_reference(siblings, *meeting, camps);
+    const bool is_clear = choose_reference(siblings, *meeting, wrong, camps);
     // Nobody can say who of them is right.
     if (!is_clear) {
       finding.ranks.insert(finding.ranks.end(), camps[0].ranks.begin(), camps[0].ranks.end());
@@ -177,6 +178,8 @@ Finding mismatch(const RankTexts& texts) {
       finding.ranks.insert(finding.ranks.end(), camps[i].ranks.begin(), camps[i].ranks.end());
     }
   }
+  for (const WrongGroup& its : wrong) finding.message += "\n" + to_text(texts, its);
+  for (const WrongGroup& its : wrong) finding.ranks.push_back(its.rank);
   std::sort(finding.ranks.begin(), finding.ranks.end());
   const auto end = std::unique(finding.ranks.begin(), finding.ranks.end());
   finding.ranks.erase(end, finding.ranks.end());

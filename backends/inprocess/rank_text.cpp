@@ -34,12 +34,15 @@ std::string RankTexts::doing(Rank rank) const {
     case RankStatus::kWaiting: {
       const Link* link = blocking_link(its);
       if (link == nullptr) return fmt::format("waits in '{}'", its.wait_label);
+      // A blocking call waits under its own label.
+      const Party& party = link->meeting->parties[link->party];
+      if (party.calls.front().label == its.wait_label) return "waits for " + waited_call(*link);
       return fmt::format("waits in '{}' for {}", its.wait_label, waited_call(*link));
     }
     case RankStatus::kReturned:
       return "has returned";
     case RankStatus::kThrew:
-      return fmt::format("threw: {}", its.error);
+      return fmt::format("threw: {}", its.error.substr(0, its.error.find('\n')));
     case RankStatus::kCancelled:
       return "was cancelled";
   }

@@ -10,6 +10,7 @@
 
 #include "backends/inprocess/diagnosis.h"
 #include "backends/inprocess/signature.h"
+#include "backends/inprocess/usual_call.h"
 #include "core/base/errors.h"
 #include "core/base/random.h"
 
@@ -157,8 +158,7 @@ void Rendezvous::join_round(Member& me, std::span<const CollectiveCall> calls) {
   ++channel.num_closed;
   if (channel.history.size() == kMaxHistory) return;
   const bool matched = meeting.state == MeetingState::kMatched;
-  channel.history.push_back(matched ? meeting.parties[party].calls.front().label
-                                    : std::string_view{});
+  channel.history.push_back(matched ? past_call(meeting.parties[party].calls.front()) : PastCall{});
 }
 
 void Rendezvous::join_message(Member& me, const CollectiveCall& call) {
@@ -298,7 +298,10 @@ void Rendezvous::deliver(Channel& channel, const Link& link) {
 
 void Rendezvous::rank_returned(Rank rank) { end_rank(rank, RankStatus::kReturned); }
 
-void Rendezvous::rank_cancelled(Rank rank) { end_rank(rank, RankStatus::kCancelled); }
+void Rendezvous::rank_cancelled(Rank rank) {
+  if (parking_.cancelled()) return end_rank(rank, RankStatus::kCancelled);
+  rank_threw(rank, "RankCancelled, though nothing had cancelled it");
+}
 
 void Rendezvous::rank_threw(Rank rank, std::string error) {
   {

@@ -271,22 +271,28 @@ bool all_agree(const Meeting& meeting) {
   return !any || all_to_all_disagreement(meeting).empty();
 }
 
-std::string difference(const std::vector<CollectiveCall>& a, const std::vector<CollectiveCall>& b) {
+std::string difference(const std::vector<CollectiveCall>& a,
+                       const std::vector<CollectiveCall>& b,
+                       const Others& others) {
+  const std::string_view have = others.is_one ? "has" : "have";
   if (a.size() != b.size()) {
-    return fmt::format("{} calls in one submit where the others have {}", b.size(), a.size());
+    return fmt::format(
+        "{} calls in one submit where {} {} {}", b.size(), others.name, have, a.size());
   }
   std::string what;
   const auto add = [&](std::string_view name, const std::string& got, const std::string& wanted) {
     what += fmt::format(
-        "{}{} {} where the others have {}", what.empty() ? "" : ", ", name, got, wanted);
+        "{}{} {} where {} {} {}", what.empty() ? "" : ", ", name, got, others.name, have, wanted);
   };
   for (std::size_t i = 0; i < a.size() && what.empty(); ++i) {
     const CollectiveCall& x = a[i];
     const CollectiveCall& y = b[i];
     if (x.kind != y.kind || x.label != y.label) {
-      return fmt::format("{} '{}' where the others call {} '{}'",
+      return fmt::format("{} '{}' where {} {} {} '{}'",
                          name_of(y.kind),
                          y.label,
+                         others.name,
+                         others.is_one ? "calls" : "call",
                          name_of(x.kind),
                          x.label);
     }

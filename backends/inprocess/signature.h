@@ -19,8 +19,16 @@ bool agree(const std::vector<CollectiveCall>& a, const std::vector<CollectiveCal
 // Whether all members agree, once all have arrived: all_to_all's splits, a message's ends.
 bool all_agree(const Meeting& meeting);
 
-// What differs, in words; empty where nothing does.
-std::string difference(const std::vector<CollectiveCall>& a, const std::vector<CollectiveCall>& b);
+// How a sentence names the members that the others are held against.
+struct Others {
+  std::string name = "the others";
+  bool is_one = false;
+};
+
+// What differs in `b` from `a`, the calls of `others`, in words; empty where nothing does.
+std::string difference(const std::vector<CollectiveCall>& a,
+                       const std::vector<CollectiveCall>& b,
+                       const Others& others);
 // Of a meeting that all_agree refuses: who wants what.
 std::string disagreement(const Meeting& meeting);
 

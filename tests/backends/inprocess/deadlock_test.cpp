@@ -47,8 +47,8 @@ TEST_P(Deadlock, ACycleOfWaitsIsNamed) {
               "'test.tp' on tp#0 {0, 1}, rank 1 (tp 1, dp 0) waits for rank 3 (tp 1, dp 1) in "
               "barrier 'test.dp' on dp#1 {1, 3}, rank 3");
   EXPECT_EQ(report.findings[0].ranks.size(), 4U);
-  EXPECT_NE(report.findings[0].message.find("missing: rank 2 (tp 0, dp 1), which waits in "
-                                            "'test.dp' for barrier 'test.dp' on dp#0 {0, 2}"),
+  EXPECT_NE(report.findings[0].message.find("missing: rank 2 (tp 0, dp 1), which waits for "
+                                            "barrier 'test.dp' on dp#0 {0, 2}"),
             std::string::npos)
       << to_text(report);
 }
