@@ -17,7 +17,8 @@ std::vector<Field> size_fields() {
             &Model::hidden_size,
             {.name = "hidden_size",
              .default_value = std::int64_t{32},
-             .smallest = 1,
+             // RMSNorm of a single number is its sign: all gradients before it are rounding.
+             .smallest = 2,
              .largest = kSizeMax,
              .summary = "width of the residual stream"}),
       field(&Case::model,

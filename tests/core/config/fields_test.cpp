@@ -237,6 +237,11 @@ TEST(FieldsTest, ExpertSizesFollowTp) {
   EXPECT_EQ(expert_data_parallel(c.layout), 12);
 }
 
+TEST(FieldsTest, AWidthOfOneIsRefusedBecauseItsNormLeavesOnlyRounding) {
+  EXPECT_THROW(checked_value(named("hidden_size"), std::int64_t{1}), UsageError);
+  EXPECT_NO_THROW(checked_value(named("hidden_size"), std::int64_t{2}));
+}
+
 TEST(PresetsTest, OnlyTinyLinearIsBuilt) {
   EXPECT_EQ(presets().size(), 5U);
   for (const Preset& preset : presets()) EXPECT_EQ(preset.built, preset.name == "tiny-linear");
