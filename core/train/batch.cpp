@@ -29,6 +29,7 @@ std::int64_t global_micro_batch(const BatchPlan& plan, std::int64_t micro_batch,
 
 MicroBatch make_micro_batch(const RankContext& context,
                             const Case& c,
+                            const BatchPlan& plan,
                             std::int64_t step,
                             std::int64_t index) {
   std::vector<std::int64_t> ids;
@@ -36,8 +37,8 @@ MicroBatch make_micro_batch(const RankContext& context,
   std::vector<double> weights;
   std::int64_t targets = 0;
   for (std::int64_t position = 0; position < c.recipe.seq; ++position) {
-    for (std::int64_t b = 0; b < c.recipe.micro_batch; ++b) {
-      const std::int64_t sample = index * c.recipe.micro_batch + b;
+    for (std::int64_t b = 0; b < plan.micro_batch; ++b) {
+      const std::int64_t sample = index * plan.micro_batch + b;
       const bool counts = is_target(c, step, sample, position);
       ids.push_back(token(c, step, sample, position));
       labels.push_back(token(c, step, sample, position + 1));

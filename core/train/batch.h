@@ -26,6 +26,7 @@ std::int64_t global_micro_batch(const BatchPlan& plan, std::int64_t micro_batch,
 // Global micro-batch `index` of `step`. Labels are shifted before anything is cut.
 MicroBatch make_micro_batch(const RankContext& context,
                             const Case& c,
+                            const BatchPlan& plan,
                             std::int64_t step,
                             std::int64_t index);
 

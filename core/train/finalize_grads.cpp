@@ -123,7 +123,11 @@ std::string to_text(const FinalizePlan& plan) {
     text += fmt::format("{}: {}", entry.label, name_of(entry.action));
     switch (entry.action) {
       case FinalizeAction::kSumBucket:
+        text += fmt::format(" {} over {}\n", entry.bucket, name_of(entry.group));
+        break;
       case FinalizeAction::kSumParameter:
+        text += fmt::format(" {} over {}\n", entry.parameter.value, name_of(entry.group));
+        break;
       case FinalizeAction::kSumTotals:
         text += fmt::format(" over {}\n", name_of(entry.group));
         break;

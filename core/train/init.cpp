@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "core/base/errors.h"
 #include "core/ops/host.h"
 
@@ -36,6 +38,18 @@ std::vector<double> shard_values(const InitEntry& entry,
   return values;
 }
 
+std::string_view name_of(InitKind kind) {
+  switch (kind) {
+    case InitKind::kWeight:
+      return "weight";
+    case InitKind::kNormWeight:
+      return "norm weight";
+    case InitKind::kBias:
+      return "bias";
+  }
+  throw InternalError("unknown kind of initial value");
+}
+
 }  // namespace
 
 InitPlan plan_init(const ParameterTable& table, const Recipe& recipe) {
@@ -54,7 +68,12 @@ InitPlan plan_init(const ParameterTable& table, const Recipe& recipe) {
 std::string to_text(const InitPlan& plan) {
   std::string text;
   for (const InitEntry& entry : plan.entries) {
-    text += fmt::format("{}: seed {}, fan-in {}", entry.label, entry.seed, entry.fan_in);
+    text += fmt::format("{}: parameter {}, {}, seed {}, fan-in {}",
+                        entry.label,
+                        entry.parameter.value,
+                        name_of(entry.kind),
+                        entry.seed,
+                        entry.fan_in);
     if (entry.cut.has_value()) {
       text += fmt::format(", dim {} over {} in {} of {}",
                           entry.cut->dim,

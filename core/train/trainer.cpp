@@ -41,7 +41,7 @@ class Trainer {
 
  private:
   MicroBatchLoss run_micro_batch(std::int64_t step, std::int64_t index, StepTotals& totals) {
-    const MicroBatch batch = make_micro_batch(context_, case_, step, index);
+    const MicroBatch batch = make_micro_batch(context_, case_, plans_.batch, step, index);
     Tape tape(context_.ops);
     const Variable loss_sum = model_.loss_sum(context_, tape, batch);
     const double scale = loss_scale(plans_.loss, batch.targets);

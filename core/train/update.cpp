@@ -21,7 +21,8 @@ UpdatePlan plan_update(const ParameterTable& table, const Recipe& recipe) {
 std::string to_text(const UpdatePlan& plan) {
   std::string text;
   for (const UpdateEntry& entry : plan.entries) {
-    text += fmt::format("{}: sgd lr {}\n", entry.label, entry.lr);
+    text +=
+        fmt::format("{}: parameter {}, sgd lr {}\n", entry.label, entry.parameter.value, entry.lr);
   }
   return text;
 }

@@ -32,7 +32,7 @@ TEST(MicroBatch, RowsAreSequenceMajorAndLabelsAreTheNextTokens) {
   Case c = preset_case("tiny-linear");
   c.recipe.micro_batch = 2;
   test::spawn_contexts(test::layout_of({}), [&](const RankContext& context) {
-    const MicroBatch batch = make_micro_batch(context, c, 1, 3);
+    const MicroBatch batch = make_micro_batch(context, c, plan_batch(c), 1, 3);
     std::int64_t targets = 0;
     for (std::int64_t s = 0; s < c.recipe.seq; ++s) {
       for (std::int64_t b = 0; b < 2; ++b) {

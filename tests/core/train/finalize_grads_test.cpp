@@ -23,8 +23,8 @@ TEST(FinalizePlan, GoldenTextOfATokenMeanOnTwoByThreeRanks) {
   c.recipe.loss_norm = LossNorm::kToken;
   c.recipe.bucket_elements = 3000;
   EXPECT_EQ(to_text(plan_of(c)),
-            "finalize.dp_sum.bucket0: sum bucket over dp_cp\n"
-            "finalize.dp_sum.bucket1: sum bucket over dp_cp\n"
+            "finalize.dp_sum.bucket0: sum bucket 0 over dp_cp\n"
+            "finalize.dp_sum.bucket1: sum bucket 1 over dp_cp\n"
             "finalize.totals_sum: sum totals over dp_cp\n"
             "finalize.scale: scale by targets factor 1\n");
 }
@@ -35,7 +35,7 @@ TEST(FinalizePlan, GoldenTextOfAMicroBatchMeanOnFourRanks) {
   c.recipe.loss_norm = LossNorm::kMicroBatch;
   c.recipe.bucket_elements = 0;
   EXPECT_EQ(to_text(plan_of(c)),
-            "finalize.dp_sum.bucket0: sum bucket over dp_cp\n"
+            "finalize.dp_sum.bucket0: sum bucket 0 over dp_cp\n"
             "finalize.totals_sum: sum totals over dp_cp\n"
             "finalize.scale: scale factor 0.25\n");
 }

@@ -17,14 +17,17 @@ TEST(InitPlan, GoldenText) {
   c.layout.tp = 2;
   c.recipe.seed = 5;
   EXPECT_EQ(to_text(plan_init(describe_model(c.model, c.layout), c.recipe)),
-            "init.embedding.word_embeddings.weight: seed 5, fan-in 1, dim 0 over tp in 2 of 48\n"
-            "init.decoder.layers.0.mlp.linear_fc1.layer_norm_weight: seed 5, fan-in 1\n"
-            "init.decoder.layers.0.mlp.linear_fc1.weight: seed 5, fan-in 32, "
+            "init.embedding.word_embeddings.weight: parameter 0, weight, seed 5, fan-in 1, dim 0 "
+            "over tp in 2 of 48\n"
+            "init.decoder.layers.0.mlp.linear_fc1.layer_norm_weight: parameter 1, norm weight, "
+            "seed 5, fan-in 1\n"
+            "init.decoder.layers.0.mlp.linear_fc1.weight: parameter 2, weight, seed 5, fan-in 32, "
             "dim 0 over tp in 2 of 24\n"
-            "init.decoder.layers.0.mlp.linear_fc2.weight: seed 5, fan-in 48, "
+            "init.decoder.layers.0.mlp.linear_fc2.weight: parameter 3, weight, seed 5, fan-in 48, "
             "dim 1 over tp in 2 of 24\n"
-            "init.decoder.final_layernorm.weight: seed 5, fan-in 1\n"
-            "init.output_layer.weight: seed 5, fan-in 32, dim 0 over tp in 2 of 48\n");
+            "init.decoder.final_layernorm.weight: parameter 4, norm weight, seed 5, fan-in 1\n"
+            "init.output_layer.weight: parameter 5, weight, seed 5, fan-in 32, dim 0 over tp in 2 "
+            "of 48\n");
 }
 
 // Element [row, column] of the full tensor.

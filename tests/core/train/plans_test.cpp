@@ -34,5 +34,33 @@ TEST(Plans, EachDecidingFieldChangesTheText) {
   EXPECT_FALSE(changes([](Case& c) { c.recipe.schedule_seed += 1; }));
 }
 
+TEST(Plans, EachFieldOfAnEntryThatActsShowsInTheText) {
+  Case c = preset_case("tiny-linear");
+  c.layout.tp = 2;
+  c.layout.dp = 3;
+  c.recipe.bucket_elements = 3000;
+  Plans plans = make_plans(c);
+  plans.finalize.entries.push_back({.label = "finalize.tp_sum.test",
+                                    .action = FinalizeAction::kSumParameter,
+                                    .group = GroupKind::kTp,
+                                    .parameter = {0}});
+  const auto shows = [&](auto edit) {
+    Plans edited = plans;
+    edit(edited);
+    return to_text(edited) != to_text(plans);
+  };
+  EXPECT_TRUE(shows([](Plans& p) { p.init.entries[1].kind = InitKind::kWeight; }));
+  EXPECT_TRUE(shows([](Plans& p) { p.init.entries[1].parameter = {4}; }));
+  EXPECT_TRUE(shows([](Plans& p) { p.init.entries[2].fan_in += 1; }));
+  EXPECT_TRUE(shows([](Plans& p) { p.init.entries[2].cut->axis = Axis::kDp; }));
+  EXPECT_TRUE(shows([](Plans& p) { p.batch.micro_batch += 1; }));
+  EXPECT_TRUE(shows([](Plans& p) { p.batch.dp_stride = 0; }));
+  EXPECT_TRUE(shows([](Plans& p) { p.buckets.buckets[0].slots[0].offset += 64; }));
+  EXPECT_TRUE(shows([](Plans& p) { p.finalize.entries[0].bucket = 1; }));
+  EXPECT_TRUE(shows([](Plans& p) { p.finalize.entries[0].group = GroupKind::kTp; }));
+  EXPECT_TRUE(shows([](Plans& p) { p.finalize.entries.back().parameter = {1}; }));
+  EXPECT_TRUE(shows([](Plans& p) { p.update.entries[0].parameter = {1}; }));
+}
+
 }  // namespace
 }  // namespace lockstep
