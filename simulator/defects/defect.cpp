@@ -2,6 +2,8 @@
 #include "simulator/defects/defect.h"
 
 #include <array>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/errors.h"
@@ -45,36 +47,49 @@ void averaged_over_the_world(const Case& c, TrialSetup& setup) {
           static_cast<double>(data_ranks) / static_cast<double>(world_size(c.layout)));
 }
 
+// A draw may leave few tokens without any target: with six micro-batches it does not.
+constexpr std::string_view kAnyTarget =
+    "(mask in [full, single, empty] || mask in [uneven, varying] && num_micro_batches * dp >= 6)";
+
+// Unequal counts of targets among micro-batches: "empty" has targets in every third sample.
+constexpr std::string_view kUnequalCounts =
+    "(mask == single && num_micro_batches * dp > 1"
+    " || mask == empty && micro_batch % 3 != 0 && num_micro_batches * dp > 2"
+    " || mask in [uneven, varying] && num_micro_batches * dp >= 6)";
+
+std::string both(std::string_view a, std::string_view b) {
+  return std::string(a) + " && " + std::string(b);
+}
+
 const std::array<Defect, 5> kDefects = {{
     {.id = "B155-averaged-over-the-world",
      .source = "axolotl-ai-cloud/axolotl #3444",
      .summary = "gradients are divided by the world size where only the data-parallel ranks hold "
                 "different samples",
-     .visible_when = "tp > 1 && mask != none",
+     .visible_when = both("tp > 1", kAnyTarget),
      .edit = averaged_over_the_world},
     {.id = "B16-copy-without-backward-sum",
      .source = "bigcode-project/Megatron-LM #35",
      .summary = "the gradient of a tensor-parallel map's input stays a partial sum on each rank",
-     .visible_when = "tp > 1 && mask != none",
+     .visible_when = both("tp > 1", kAnyTarget),
      .edit = copy_without_backward_sum},
     {.id = "B27-dp-reduction-missing",
      .source = "pytorch/pytorch #154888",
      .summary =
          "gradients are never summed over the data-parallel ranks: each trains its own model",
-     .visible_when = "dp > 1 && mask != none",
+     .visible_when = both("dp > 1", kAnyTarget),
      .edit = dp_reduction_missing},
     {.id = "B47-mean-of-micro-batch-means",
      .source = "pytorch/torchtitan #4167",
      .summary =
          "each micro-batch is divided by its own target count and all weigh the same where a "
          "mean over tokens is asked",
-     .visible_when = "loss_norm == token && num_micro_batches * dp > 1 && "
-                     "(mask in [uneven, single, varying] || mask == empty && micro_batch % 3 != 0)",
+     .visible_when = both("loss_norm == token", kUnequalCounts),
      .edit = mean_of_micro_batch_means},
     {.id = "T21-dp-reduction-twice",
      .source = "NVIDIA/Megatron-LM finish_grad_sync, called twice in a step",
      .summary = "gradients that are already summed over the data-parallel ranks are summed again",
-     .visible_when = "dp > 1 && mask != none",
+     .visible_when = both("dp > 1", kAnyTarget),
      .edit = dp_reduction_twice},
 }};
 

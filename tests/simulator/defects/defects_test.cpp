@@ -87,6 +87,49 @@ TEST_P(EachDefect, IsInertEquivalentOrCaughtAndNeverMissed) {
   EXPECT_GT(states["equivalent"], 0);
 }
 
+// Few small micro-batches over many seeds: draws without any target, and with equal counts.
+std::vector<Case> small_batches() {
+  std::vector<Case> cases;
+  for (const Mask mask : {Mask::kUneven, Mask::kSingle, Mask::kEmpty, Mask::kVarying}) {
+    for (const std::int64_t dp : {1, 2}) {
+      for (const std::int64_t micro_batch : {1, 2}) {
+        for (const std::int64_t num_micro_batches : {1, 2, 3}) {
+          for (std::int64_t seed = 0; seed < 8; ++seed) {
+            Case c = preset_case("tiny-linear");
+            c.layout.tp = 2;
+            c.layout.dp = dp;
+            c.model.num_hidden_layers = 1;
+            c.recipe.mask = mask;
+            c.recipe.seq = 4;
+            c.recipe.steps = 1;
+            c.recipe.loss_norm = LossNorm::kToken;
+            c.recipe.micro_batch = micro_batch;
+            c.recipe.global_batch = num_micro_batches * dp * micro_batch;
+            c.recipe.seed = seed;
+            cases.push_back(c);
+          }
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+TEST_P(EachDefect, PromisesToBeSeenOnlyWhereTheDrawOfFewTokensCannotHideIt) {
+  const sim::Defect& defect = sim::defects()[GetParam()];
+  const Expression visible_when = Expression::parse(defect.visible_when);
+  CaseRunner runner({.checks = {"grads"}});
+  int promised = 0;
+  for (const Case& clean : small_batches()) {
+    if (!visible_when.holds(clean)) continue;
+    ++promised;
+    EXPECT_EQ(runner.run("edited", with_defect(clean, defect)).verdict, Verdict::kFail)
+        << describe(clean) << " seed " << clean.recipe.seed << " global_batch "
+        << clean.recipe.global_batch << " micro_batch " << clean.recipe.micro_batch;
+  }
+  EXPECT_GT(promised, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Defects,
                          EachDefect,
                          testing::Range(std::size_t{0}, sim::defects().size()),

@@ -20,8 +20,8 @@ TEST(Edits, DuplicateRepeatsEachEntryOfTheActionInPlace) {
   TrialSetup setup = setup_of(1, 2);
   duplicate(setup.plans.finalize, FinalizeAction::kSumBucket);
   EXPECT_EQ(to_text(setup.plans.finalize),
-            "finalize.dp_sum.bucket0: sum bucket over dp_cp\n"
-            "finalize.dp_sum.bucket0: sum bucket over dp_cp\n"
+            "finalize.dp_sum.bucket0: sum bucket 0 over dp_cp\n"
+            "finalize.dp_sum.bucket0: sum bucket 0 over dp_cp\n"
             "finalize.totals_sum: sum totals over dp_cp\n"
             "finalize.scale: scale factor 0.5\n");
 }
@@ -30,7 +30,7 @@ TEST(Edits, RescaleTouchesScalingsOnly) {
   TrialSetup setup = setup_of(1, 2);
   rescale(setup.plans.finalize, 3.0);
   EXPECT_EQ(to_text(setup.plans.finalize),
-            "finalize.dp_sum.bucket0: sum bucket over dp_cp\n"
+            "finalize.dp_sum.bucket0: sum bucket 0 over dp_cp\n"
             "finalize.totals_sum: sum totals over dp_cp\n"
             "finalize.scale: scale factor 1.5\n");
 }
@@ -44,6 +44,20 @@ TEST(Edits, ADropShowsInTheTextOnlyWhereItMeetsALabel) {
   const std::string clean_alone = to_text(alone);
   drop_calls(alone, "finalize.dp_sum.");
   EXPECT_EQ(to_text(alone), clean_alone);
+}
+
+TEST(Edits, ADropOfACallThatNoPlanNamesAlwaysShows) {
+  TrialSetup setup = setup_of(2, 1);
+  const std::string clean = to_text(setup);
+  drop_calls(setup, "backward.copy.");
+  EXPECT_EQ(to_text(setup), clean + "port drops backward.copy.*\n");
+}
+
+TEST(Edits, AKernelThatIsReplacedShows) {
+  TrialSetup setup = setup_of(2, 1);
+  const std::string clean = to_text(setup);
+  setup.kernels.silu = nullptr;
+  EXPECT_EQ(to_text(setup), clean + "kernels are not the device's own\n");
 }
 
 TEST(Edits, ReplaceLeavesAGroupOfOneAlone) {
