@@ -43,6 +43,11 @@ std::vector<std::string> products_equal_to(double ratio, std::span<const NamedSi
   return names;
 }
 
+// "a/b", but neither "1/a" nor "1/(a*b)".
+bool is_quotient(std::string_view name) {
+  return name.find('/') != std::string_view::npos && !name.starts_with("1/");
+}
+
 }  // namespace
 
 std::vector<NamedSize> sizes_of(const Case& c) {
@@ -66,9 +71,14 @@ std::string explain_ratio(double ratio, std::span<const NamedSize> sizes) {
   std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(groups), [](const NamedSize& size) {
     return size.name != kMicroBatches;
   });
-  // The number of micro-batches is no group: it explains only what groups do not.
+  // The number of micro-batches is no group: it takes part in quotients only where groups explain
+  // nothing, but that it is the factor itself, alone or with a group, is never left out.
   std::vector<std::string> names = products_equal_to(ratio, groups);
-  if (names.empty()) names = products_equal_to(ratio, sizes);
+  const bool is_explained = !names.empty();
+  for (std::string& name : products_equal_to(ratio, sizes)) {
+    const bool is_known = std::find(names.begin(), names.end(), name) != names.end();
+    if (!is_known && !(is_explained && is_quotient(name))) names.push_back(std::move(name));
+  }
   return names.empty() ? text : fmt::format("{} = {}", text, fmt::join(names, " or "));
 }
 

@@ -20,8 +20,8 @@ struct NamedSize {
 std::vector<NamedSize> sizes_of(const Case& c);
 
 // "x0.5 = 1/tp or 1/dp": every product of at most two sizes (a, 1/a, a b, 1/(a b), a/b) that equals
-// the ratio to 1e-9; those with num_micro_batches only where group sizes give none; the ratio alone
-// where none does.
+// the ratio to 1e-9; quotients with num_micro_batches only where group sizes give none; the ratio
+// alone where none does.
 std::string explain_ratio(double ratio, std::span<const NamedSize> sizes);
 
 // Whether a hint names a cause, not only a ratio.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "simulator/checks/tally.h"
 #include "tests/simulator/checks/fake_trial.h"
 
@@ -61,6 +63,18 @@ TEST(Tally, KeepsTheSixteenWorstFailuresWorstFirst) {
   EXPECT_EQ(result.failures.front().where, "20");
   EXPECT_EQ(result.failures.back().where, "5");
   EXPECT_EQ(result.worst.where, "20");
+}
+
+TEST(Tally, KeepsEveryNaN) {
+  sim::Tally tally("test");
+  for (const char* where : {"a", "b"}) {
+    tally.expect(1);
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    if (tally.counts(nan, 1.0, 1)) tally.add({.where = where, .error = nan, .bound = 1.0});
+  }
+  const sim::CheckResult result = std::move(tally).conclude();
+  EXPECT_EQ(result.verdict, sim::CheckVerdict::kFail);
+  EXPECT_EQ(result.failures.size(), 2U);
 }
 
 TEST(Tally, FailsWhereItComparedMoreThanExpected) {

@@ -51,6 +51,32 @@ TEST(GradsCheck, NamesTensorRanksAndFactorOfAMissingSum) {
   EXPECT_EQ(result.compared, result.expected);
 }
 
+TEST(GradsCheck, FindsTensorsByNameWhereARankListsThemInAnotherOrder) {
+  FakeTrial fake = make_trial({2, 1});
+  std::vector<Shard>& gradients = fake.step(1, 0).gradients;
+  std::swap(gradients[0], gradients[2]);
+  EXPECT_EQ(run(fake).verdict, CheckVerdict::kPass);
+  scale(fake.gradient(1, 0, kFc1).values, 2.0);
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U) << result.reason;
+  EXPECT_EQ(result.failures[0].where, kFc1);
+}
+
+TEST(GradsCheck, GivesNoRatioOfASingleNumber) {
+  FakeTrial fake = make_trial({1, 3});
+  for (sim::OracleTensor& tensor : fake.oracle.steps[0].gradients) {
+    if (tensor.name != kNorm) continue;
+    for (std::size_t i = 1; i < tensor.values.size(); ++i) tensor.values[i] = 0.0;
+    for (int rank = 0; rank < 3; ++rank) {
+      fake.gradient(rank, 0, kNorm).values = tensor.values;
+      scale(fake.gradient(rank, 0, kNorm).values, 3.0);
+    }
+  }
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].hint, "") << "any two numbers have a ratio";
+}
+
 TEST(GradsCheck, FindsAFaultOnOneReplicaOnly) {
   FakeTrial fake = make_trial({2, 3});
   scale(fake.gradient(3, 0, kFc2).values, 2.0);

@@ -37,6 +37,15 @@ TEST(ExplainRatio, NamesEveryExplanation) {
   EXPECT_EQ(explain_ratio(0.5, equal), "x0.5 = 1/tp or 1/dp");
 }
 
+TEST(ExplainRatio, NeverLeavesTheNumberOfMicroBatchesOutWhereItIsTheFactor) {
+  const std::vector<NamedSize> sizes = {{.name = "tp", .size = 4},
+                                        {.name = "dp", .size = 3},
+                                        {.name = "num_micro_batches", .size = 4}};
+  EXPECT_EQ(explain_ratio(0.25, sizes), "x0.25 = 1/tp or 1/num_micro_batches");
+  EXPECT_EQ(explain_ratio(1.0 / 12.0, sizes), "x0.0833333 = 1/(tp*dp) or 1/(dp*num_micro_batches)");
+  EXPECT_EQ(explain_ratio(0.75, sizes), "x0.75 = dp/tp") << "a quotient with it says little";
+}
+
 TEST(ExplainRatio, PrintsARatioAloneThatNothingEquals) {
   EXPECT_EQ(explain_ratio(0.731, kSizes), "x0.731");
   EXPECT_EQ(explain_ratio(3.0 + 1e-8, kSizes), "x3");

@@ -88,6 +88,7 @@ TEST(LossCheck, FailsOnNaN) {
   const CheckResult result = run(fake);
   ASSERT_EQ(result.failures.size(), 1U);
   EXPECT_TRUE(std::isnan(result.failures[0].error));
+  EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{0}));
   EXPECT_EQ(result.failures[0].hint, "not finite");
 }
 
@@ -115,6 +116,23 @@ TEST(LossCheck, FailsWhereAMicroBatchComesTwice) {
   const CheckResult result = run(fake);
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   EXPECT_EQ(result.reason, "rank 1 reports micro-batch 10 at step 0, where none is due");
+}
+
+TEST(LossCheck, FailsWhereARankRunsAMicroBatchBeyondTheGlobalBatch) {
+  FakeTrial fake = make_trial({1, 3});
+  fake.step(1, 0).losses.push_back(fake.step(1, 0).losses.back());
+  fake.step(1, 0).losses.back().global_micro_batch = 13;
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  EXPECT_EQ(result.reason, "rank 1 reports micro-batch 13 at step 0, where none is due");
+}
+
+TEST(LossCheck, FailsWhereTheReferenceHasOtherSteps) {
+  FakeTrial fake = make_trial({1, 3});
+  fake.oracle.steps.pop_back();
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  EXPECT_EQ(result.reason, "the reference has 1 steps, the case 2");
 }
 
 TEST(LossCheck, FailsWhereARankRunsTheMicroBatchOfAnother) {
