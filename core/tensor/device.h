@@ -1,6 +1,9 @@
 // The device port: everything that touches tensor memory on a rank is one launch.
 //
-// Interposers (happens-before, timeline, cost, memory, faults) are Devices that pass launches on.
+// A body runs before launch() returns, so that it may refer to its caller's values; on a GPU it
+// only enqueues, and what it enqueues must not. Interposers (happens-before, timeline, cost,
+// memory, faults) are Devices that pass launches on; one that gives out tickets of its own takes
+// them back.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +55,7 @@ struct Launch {
   std::span<const Buffer> writes = {};
   Cost cost = {};
   Stream stream = {};
-  Ticket ticket = {};  // of a kWait
+  Ticket ticket = {};  // of a kWait: of a communicator, or of a launch on another stream
   std::function<void(const LaunchTarget&)> body = {};
 };
 

@@ -5,17 +5,28 @@
 #include "core/tensor/device.h"
 
 namespace lockstep {
+namespace {
 
-Storage::Storage(Device& device, std::int64_t num_bytes, std::string_view label)
-    : device_(device), num_bytes_(num_bytes), label_(label) {
+// All of it: bytes that fill no last element count as one.
+Buffer whole(Storage& storage) {
+  const std::int64_t count = (storage.num_bytes() + 7) / 8;
+  return {.storage = &storage, .dtype = DType::kI64, .offset = 0, .count = count};
+}
+
+}  // namespace
+
+Storage::Storage(Device& device, std::int64_t num_bytes, std::string_view label, Stream stream)
+    : device_(device), num_bytes_(num_bytes), label_(label), stream_(stream) {
   LOCKSTEP_CHECK(num_bytes >= 0, "cannot allocate a negative number of bytes");
-  const Buffer whole{.storage = this, .dtype = DType::kI64, .offset = 0, .count = num_bytes / 8};
-  device.launch({.label = label, .kind = LaunchKind::kAllocate, .writes = {&whole, 1}});
+  const Buffer all = whole(*this);
+  device.launch(
+      {.label = label, .kind = LaunchKind::kAllocate, .writes = {&all, 1}, .stream = stream});
 }
 
 Storage::~Storage() {
-  const Buffer whole{.storage = this, .dtype = DType::kI64, .offset = 0, .count = num_bytes_ / 8};
-  device_.launch({.label = label_, .kind = LaunchKind::kFree, .writes = {&whole, 1}});
+  const Buffer all = whole(*this);
+  device_.launch(
+      {.label = label_, .kind = LaunchKind::kFree, .writes = {&all, 1}, .stream = stream_});
 }
 
 }  // namespace lockstep

@@ -28,11 +28,13 @@ Tensor Tensor::rows(std::int64_t first, std::int64_t count) const {
   return view;
 }
 
-Tensor allocate_tensor(Device& device, DType dtype, const Shape& shape, std::string_view label) {
+Tensor allocate_tensor(
+    Device& device, DType dtype, const Shape& shape, std::string_view label, Stream stream) {
   constexpr auto kLine = static_cast<std::int64_t>(Storage::kAlignment);
   const std::int64_t bytes = shape.num_elements() * element_bytes(dtype);
   Tensor tensor;
-  tensor.storage = std::make_shared<Storage>(device, (bytes + kLine - 1) / kLine * kLine, label);
+  tensor.storage =
+      std::make_shared<Storage>(device, (bytes + kLine - 1) / kLine * kLine, label, stream);
   tensor.dtype = dtype;
   tensor.shape = shape;
   return tensor;

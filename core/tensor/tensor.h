@@ -30,6 +30,7 @@ struct Tensor {
 };
 
 // Uninitialised memory: a device that holds data fills it with NaN, integers with a huge negative.
-Tensor allocate_tensor(Device& device, DType dtype, const Shape& shape, std::string_view label);
+Tensor allocate_tensor(
+    Device& device, DType dtype, const Shape& shape, std::string_view label, Stream stream = {});
 
 }  // namespace lockstep

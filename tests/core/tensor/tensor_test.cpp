@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <numeric>
+#include <vector>
 
 #include "core/base/errors.h"
 #include "core/tensor/cpu_device.h"
@@ -54,6 +55,39 @@ TEST_F(TensorTest, MemoryLivesAsLongAsItsLastView) {
     view = tensor.rows(2, 2);
   }
   EXPECT_EQ(view.data<double>()[1], 3.0);
+}
+
+// What an interposer sees of launches.
+class WatchingDevice : public Device {
+ public:
+  Ticket launch(const Launch& launch) override {
+    if (launch.kind == LaunchKind::kAllocate || launch.kind == LaunchKind::kFree) {
+      const Buffer& all = launch.writes[0];
+      streams.push_back(launch.stream);
+      num_bytes_seen = all.num_bytes();
+    }
+    return inner_.launch(launch);
+  }
+
+  std::vector<Stream> streams;
+  std::int64_t num_bytes_seen = 0;
+
+ private:
+  CpuDevice inner_;
+};
+
+TEST(StorageLaunches, NameTheStorageAndItsStreamWhenItComesAndGoes) {
+  WatchingDevice device;
+  allocate_tensor(device, DType::kF64, {3}, "test");
+  EXPECT_EQ(device.streams, (std::vector<Stream>{{0}, {0}}));
+  allocate_tensor(device, DType::kF64, {3}, "test", Stream{2});
+  EXPECT_EQ(device.streams, (std::vector<Stream>{{0}, {0}, {2}, {2}}));
+}
+
+TEST(StorageLaunches, CoverBytesThatFillNoElement) {
+  WatchingDevice device;
+  const Storage storage(device, 5, "test");
+  EXPECT_GE(device.num_bytes_seen, 5);
 }
 
 }  // namespace
