@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/digest.h"
 #include "core/config/presets.h"
 
 namespace lockstep::sim {
@@ -45,7 +46,7 @@ TEST(Trial, TheSchedulersSeedDoesNotShow) {
 TEST(Trial, CompletionAtSubmitOrAtTheWaitDoesNotShow) {
   Case c = small_case(2, 3);
   const std::string digest = digest_of(c);
-  for (const Completion completion : {Completion::kLate, Completion::kSeeded}) {
+  for (const Completion completion : {Completion::kEarly, Completion::kLate, Completion::kSeeded}) {
     c.recipe.completion = completion;
     EXPECT_EQ(digest_of(c), digest);
   }
@@ -62,6 +63,37 @@ TEST(Trial, TheOrderOfReductionShowsInBitsOnlyWhereRoundingCan) {
     c.recipe.reduction_order = order;
     EXPECT_EQ(digest_of(c), two_by_rank) << "a sum of two has one order";
   }
+}
+
+TEST(Trial, TheDigestIsOfEveryRanksGradientsAndParametersAfterEachStep) {
+  const TrialResult trial = run_trial(small_case(2, 3), {});
+  Digest digest;
+  for (const RankResult& rank : trial.ranks) {
+    digest.add(static_cast<std::uint64_t>(2));  // steps
+    for (const StepResult& step : rank.steps) {
+      for (const Shard& shard : step.gradients) digest.add(shard.values);
+      for (const Shard& shard : step.parameters) digest.add(shard.values);
+    }
+  }
+  EXPECT_EQ(trial.ranks.size(), 6U);
+  EXPECT_EQ(trial.digest, digest.hex());
+}
+
+TEST(Trial, TheDigestTellsGradientsApartWhereParametersAreEqual) {
+  Case c = small_case(1, 2);
+  c.recipe.lr = 0.0;
+  c.recipe.loss_norm = LossNorm::kToken;
+  const std::string by_token = digest_of(c);
+  c.recipe.loss_norm = LossNorm::kMicroBatch;
+  EXPECT_NE(digest_of(c), by_token);
+}
+
+TEST(Trial, TheDigestTellsParametersApartWhereGradientsAreEqual) {
+  Case c = small_case(1, 2);
+  c.recipe.steps = 1;
+  const std::string slow = digest_of(c);
+  c.recipe.lr *= 2.0;
+  EXPECT_NE(digest_of(c), slow);
 }
 
 TEST(Trial, ADifferentSeedIsADifferentTrial) {
