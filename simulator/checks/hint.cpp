@@ -71,13 +71,12 @@ std::string explain_ratio(double ratio, std::span<const NamedSize> sizes) {
   std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(groups), [](const NamedSize& size) {
     return size.name != kMicroBatches;
   });
-  // The number of micro-batches is no group: it takes part in quotients only where groups explain
-  // nothing, but that it is the factor itself, alone or with a group, is never left out.
+  // The number of micro-batches is no group. It is never left out where it is the factor itself,
+  // alone or with a group; its quotients equal too much by chance.
   std::vector<std::string> names = products_equal_to(ratio, groups);
-  const bool is_explained = !names.empty();
   for (std::string& name : products_equal_to(ratio, sizes)) {
     const bool is_known = std::find(names.begin(), names.end(), name) != names.end();
-    if (!is_known && !(is_explained && is_quotient(name))) names.push_back(std::move(name));
+    if (!is_known && !is_quotient(name)) names.push_back(std::move(name));
   }
   return names.empty() ? text : fmt::format("{} = {}", text, fmt::join(names, " or "));
 }
@@ -108,7 +107,8 @@ std::string hint_of(const Compared& compared, std::span<const NamedSize> sizes) 
   }
   // Also false where sums overflow.
   if (!(std::sqrt(squares) <= kFitTolerance * std::sqrt(got_got))) return "";
-  return equals(ratio, 1.0) ? "" : explain_ratio(ratio, sizes);
+  // What fits to the tolerance only tells nothing by a ratio nearer to 1 than that.
+  return std::abs(ratio - 1.0) <= kFitTolerance ? "" : explain_ratio(ratio, sizes);
 }
 
 }  // namespace lockstep::sim

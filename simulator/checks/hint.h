@@ -20,8 +20,7 @@ struct NamedSize {
 std::vector<NamedSize> sizes_of(const Case& c);
 
 // "x0.5 = 1/tp or 1/dp": every product of at most two sizes (a, 1/a, a b, 1/(a b), a/b) that equals
-// the ratio to 1e-9; quotients with num_micro_batches only where group sizes give none; the ratio
-// alone where none does.
+// the ratio to 1e-9, but no quotient with num_micro_batches; the ratio alone where none does.
 std::string explain_ratio(double ratio, std::span<const NamedSize> sizes);
 
 // Whether a hint names a cause, not only a ratio.
@@ -33,7 +32,7 @@ struct Compared {
 };
 
 // The least-squares ratio r = <reference, got> / <reference, reference>, explained, where
-// ‖got - r reference‖ <= 1e-6 ‖got‖ and r is not 1. "x0 (missing)" where all of got is
+// ‖got - r reference‖ <= 1e-6 ‖got‖ and r is not 1 to as much. "x0 (missing)" where all of got is
 // 0, "not finite" where some of it is NaN or infinite. Empty where no ratio explains it.
 std::string hint_of(const Compared& compared, std::span<const NamedSize> sizes);
 

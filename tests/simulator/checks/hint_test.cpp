@@ -43,7 +43,9 @@ TEST(ExplainRatio, NeverLeavesTheNumberOfMicroBatchesOutWhereItIsTheFactor) {
                                         {.name = "num_micro_batches", .size = 4}};
   EXPECT_EQ(explain_ratio(0.25, sizes), "x0.25 = 1/tp or 1/num_micro_batches");
   EXPECT_EQ(explain_ratio(1.0 / 12.0, sizes), "x0.0833333 = 1/(tp*dp) or 1/(dp*num_micro_batches)");
-  EXPECT_EQ(explain_ratio(0.75, sizes), "x0.75 = dp/tp") << "a quotient with it says little";
+  EXPECT_EQ(explain_ratio(0.75, sizes), "x0.75 = dp/tp");
+  EXPECT_EQ(explain_ratio(2.0, kSizes), "x2 = tp") << "not num_micro_batches/tp";
+  EXPECT_EQ(explain_ratio(0.75, kSizes), "x0.75") << "nor dp/num_micro_batches alone";
 }
 
 TEST(ExplainRatio, PrintsARatioAloneThatNothingEquals) {
@@ -65,6 +67,12 @@ TEST(HintOf, IsEmptyWhereNoRatioExplainsTheValues) {
 TEST(HintOf, IsEmptyWhereTheRatioIsOne) {
   const Values values = {1.0, -2.0};
   EXPECT_EQ(hint_of({.got = values, .reference = values}, kSizes), "");
+}
+
+TEST(HintOf, IsEmptyWhereTheRatioWouldPrintAsOne) {
+  const Values reference = {1.0, -2.0};
+  const Values got = {1.0 + 2e-8, -2.0 - 3e-8};
+  EXPECT_EQ(hint_of({.got = got, .reference = reference}, kSizes), "");
 }
 
 TEST(HintOf, IsEmptyWhereTheReferenceIsZero) {
