@@ -29,6 +29,7 @@ void check_supported(const Case& c) {
   require(c.recipe.dropout == 0.0, "dropout");
   require(c.recipe.label_smoothing == 0.0, "label smoothing");
   require(!c.recipe.packing, "packing");
+  require(!c.recipe.forward_only, "run without backward");
 }
 
 }  // namespace

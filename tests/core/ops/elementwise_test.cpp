@@ -34,6 +34,14 @@ TEST_F(Elementwise, SilusGradientAgreesWithFiniteDifferences) {
             1e-9);
 }
 
+TEST_F(Elementwise, TheAccumulateKernelAddsAMultiple) {
+  const Tensor x = reals({1.0, -2.0}, {2});
+  const Tensor out = reals({10.0, 20.0}, {2});
+  const AccumulateArgs args{.x = x.buffer(), .out = out.buffer(), .factor = 3.0};
+  ops().kernels.accumulate({}, args);
+  EXPECT_EQ(values(out), (std::vector<double>{13.0, 14.0}));
+}
+
 TEST_F(Elementwise, AddLeavesItsArgumentsAlone) {
   const Tensor a = reals({1.0, 2.0}, {2});
   const Tensor b = reals({10.0, 20.0}, {2});

@@ -40,6 +40,8 @@ TEST(BucketPlan, ABucketClosesOnceItHoldsEnough) {
             "bucket1: 128 elements\n"
             "  a at 0\n");
   EXPECT_EQ(plan_of(1).buckets.size(), 3U);
+  EXPECT_EQ(plan_of(64).buckets.size(), 3U) << "c alone is just enough";
+  EXPECT_EQ(plan_of(65).buckets.size(), 2U);
 }
 
 class GradientBucketsTest : public testing::Test, protected test::OpFixture {};

@@ -110,13 +110,27 @@ TEST(Reference, LowersTheLossWhenItTrainsOnOneBatchAgain) {
   EXPECT_LT(matrix::run_batch(c, 0, oracle.steps[0].parameters).objective, oracle.steps[0].loss);
 }
 
-TEST(Reference, RefusesAModelThatItDoesNotHave) {
-  Case c = small_case(Mask::kFull, LossNorm::kToken);
-  c.model.attention = Attention::kCausal;
-  EXPECT_THROW(compute_reference(c), UsageError);
-  c = small_case(Mask::kFull, LossNorm::kToken);
-  c.recipe.clip = 1.0;
-  EXPECT_THROW(compute_reference(c), UsageError);
+TEST(Reference, RefusesEverythingThatItDoesNotHave) {
+  using Edit = void (*)(Case&);
+  const Edit edits[] = {[](Case& c) { c.model.attention = Attention::kCausal; },
+                        [](Case& c) { c.model.norm = Norm::kLayer; },
+                        [](Case& c) { c.model.mlp = Mlp::kGated; },
+                        [](Case& c) { c.model.bias = true; },
+                        [](Case& c) { c.model.tied = true; },
+                        [](Case& c) { c.model.num_experts = 2; },
+                        [](Case& c) { c.model.mtp = 1; },
+                        [](Case& c) { c.recipe.optimizer = Optimizer::kAdamW; },
+                        [](Case& c) { c.recipe.weight_decay = 0.1; },
+                        [](Case& c) { c.recipe.clip = 1.0; },
+                        [](Case& c) { c.recipe.dropout = 0.1; },
+                        [](Case& c) { c.recipe.label_smoothing = 0.1; },
+                        [](Case& c) { c.recipe.packing = true; },
+                        [](Case& c) { c.recipe.forward_only = true; }};
+  for (std::size_t i = 0; i < std::size(edits); ++i) {
+    Case c = small_case(Mask::kFull, LossNorm::kToken);
+    edits[i](c);
+    EXPECT_THROW(compute_reference(c), UsageError) << "edit " << i;
+  }
 }
 
 }  // namespace
