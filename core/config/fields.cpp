@@ -36,10 +36,17 @@ bool in_range(const Field& field, double value) {
   return value >= field.smallest && value <= field.largest;
 }
 
+// As an integer where the field is one: the first integer above 2^53 is 2^53 as a double.
+bool integer_in_range(const Field& field, std::int64_t value) {
+  if (field.type != FieldType::kInteger) return in_range(field, static_cast<double>(value));
+  return value >= static_cast<std::int64_t>(field.smallest) &&
+         value <= static_cast<std::int64_t>(field.largest);
+}
+
 Value checked_number(const Field& field, const Value& value) {
   const std::int64_t* integer = std::get_if<std::int64_t>(&value);
   const double* real = std::get_if<double>(&value);
-  if (integer != nullptr && in_range(field, static_cast<double>(*integer))) {
+  if (integer != nullptr && integer_in_range(field, *integer)) {
     if (field.type == FieldType::kInteger) return value;
     return static_cast<double>(*integer);
   }

@@ -87,10 +87,36 @@ std::string unexpected(const CLI::App& app, const std::vector<std::string>& word
   return "'" + words.back() + "' was not expected";
 }
 
+// An option without a value would be taken as not given, and one given twice is told in the
+// parser's own words. Neither is asked of options that may be given several times.
+void check_values(const std::vector<std::string>& words) {
+  const auto command = std::find_if(commands().begin(), commands().end(), [&](const auto& known) {
+    return known.name == words.front();
+  });
+  if (command == commands().end()) return;
+  for (const ValueOption& option : command->values) {
+    std::size_t num_given = 0;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const bool alone = words[i] == option.flag;
+      if (!alone && !words[i].starts_with(option.flag + "=")) continue;
+      ++num_given;
+      if (words[i] == option.flag + "=" ||
+          (alone && i + 1 < words.size() && words[i + 1].empty())) {
+        throw UsageError(option.flag + ": expected " + option.placeholder + ", got nothing");
+      }
+    }
+    if (num_given > 1) {
+      throw UsageError(option.flag + " is given " + std::to_string(num_given) +
+                       " times; give it once");
+    }
+  }
+}
+
 }  // namespace
 
 Arguments parse_arguments(const std::vector<std::string>& words) {
   check_command_name(words);
+  check_values(words);
   Arguments arguments;
   CLI::App app(kAbout, "lockstep");
   app.get_formatter()->column_width(kHelpColumn);

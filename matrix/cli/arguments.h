@@ -9,6 +9,7 @@ namespace lockstep::matrix {
 // Texts are empty where the user did not say. What they must look like is checked where they are
 // used, so that every refusal can say what would be right.
 struct Arguments {
+  std::string program;  // as the user called it
   std::string command;  // a sub-command, "version", or "help"
   std::string help;     // the text, where command is "help"
   std::string subject;  // the spec, or what to list

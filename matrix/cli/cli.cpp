@@ -7,8 +7,9 @@
 
 namespace lockstep::matrix {
 
-int run_command_line(const std::vector<std::string>& words) {
-  const Arguments arguments = parse_arguments(words);
+int run_command_line(const std::string& program, const std::vector<std::string>& words) {
+  Arguments arguments = parse_arguments(words);
+  arguments.program = program;
   if (arguments.command == "help") {
     print_out(arguments.help);
     return 0;

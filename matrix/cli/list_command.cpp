@@ -1,42 +1,17 @@
 // `lockstep list`: the tables of the code, as text.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "core/config/fields.h"
 #include "core/config/presets.h"
 #include "matrix/cli/commands.h"
 #include "matrix/cli/output.h"
+#include "matrix/cli/table_text.h"
 #include "matrix/cli/values.h"
 #include "simulator/checks/checks.h"
 #include "simulator/defects/defect.h"
 
 namespace lockstep::matrix {
 namespace {
-
-using Row = std::vector<std::string>;
-
-constexpr std::size_t kWidestColumn = 40;
-
-// Columns as wide as their widest cell, but for a few long cells, and the last one free.
-std::string table_text(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths(rows.front().size(), 0);
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) {
-      widths[i] = std::min(std::max(widths[i], row[i].size()), kWidestColumn);
-    }
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      line += i + 1 < row.size() ? fmt::format("{:<{}}  ", row[i], widths[i]) : row[i];
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
-}
 
 std::string name_of_section(FieldSection section) {
   switch (section) {
@@ -96,7 +71,7 @@ std::string values_text(const Field& field) {
   return "";
 }
 
-std::string list_axes() {
+std::vector<Row> axes_rows() {
   std::vector<Row> rows = {{"field", "section", "type", "default", "values", "built", "meaning"}};
   for (const Field& field : fields()) {
     const bool derived = field.section == FieldSection::kDerived;
@@ -108,39 +83,39 @@ std::string list_axes() {
                     field.built.empty() ? "all" : joined(field.built),
                     field.summary});
   }
-  return table_text(rows);
+  return rows;
 }
 
-std::string list_checks() {
+std::vector<Row> check_rows() {
   std::vector<Row> rows = {{"check", "built", "meaning"}};
   for (const sim::Check& check : sim::checks()) {
     rows.push_back({check.name, check.built ? "yes" : "no", check.summary});
   }
-  return table_text(rows);
+  return rows;
 }
 
-std::string list_defects() {
+std::vector<Row> defect_rows() {
   std::vector<Row> rows = {{"defect", "source", "visible when", "summary"}};
   for (const sim::Defect& defect : sim::defects()) {
     rows.push_back({defect.id, defect.source, defect.visible_when, defect.summary});
   }
-  return table_text(rows);
+  return rows;
 }
 
-std::string list_presets() {
+std::vector<Row> preset_rows() {
   std::vector<Row> rows = {{"preset", "built", "what it is"}};
   for (const Preset& preset : presets()) {
     rows.push_back({preset.name, preset.built ? "yes" : "no", preset.summary});
   }
-  return table_text(rows);
+  return rows;
 }
 
-std::string list_backends() {
+std::vector<Row> backend_table() {
   std::vector<Row> rows = {{"flag", "name", "built", "what it is"}};
   for (const BackendRow& row : backend_rows()) {
     rows.push_back({row.flag, row.name, row.built ? "yes" : "no", row.summary});
   }
-  return table_text(rows);
+  return rows;
 }
 
 }  // namespace
@@ -148,11 +123,13 @@ std::string list_backends() {
 int list_command(const Arguments& arguments) {
   const std::string what = choice_option(
       "list", arguments.subject, {"axes", "checks", "defects", "presets", "backends"});
-  if (what == "axes") print_out(list_axes());
-  if (what == "checks") print_out(list_checks());
-  if (what == "defects") print_out(list_defects());
-  if (what == "presets") print_out(list_presets());
-  if (what == "backends") print_out(list_backends());
+  std::vector<Row> rows;
+  if (what == "axes") rows = axes_rows();
+  if (what == "checks") rows = check_rows();
+  if (what == "defects") rows = defect_rows();
+  if (what == "presets") rows = preset_rows();
+  if (what == "backends") rows = backend_table();
+  print_out(table_text(rows, terminal_width()));
   return 0;
 }
 

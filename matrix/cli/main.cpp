@@ -1,4 +1,7 @@
 // The command's root: runs a sub-command and turns errors into one line and an exit code.
+#include <exception>
+#include <string>
+
 #include "core/base/errors.h"
 #include "matrix/cli/cli.h"
 #include "matrix/cli/output.h"
@@ -9,7 +12,8 @@ int main(int argc, char** argv) {
   namespace matrix = lockstep::matrix;
   matrix::guard_standard_streams();
   try {
-    return matrix::run_command_line({argv + (argc > 0 ? 1 : 0), argv + argc});
+    const std::string program = argc > 0 ? argv[0] : "lockstep";
+    return matrix::run_command_line(program, {argv + (argc > 0 ? 1 : 0), argv + argc});
   } catch (const lockstep::UsageError& error) {
     matrix::print_error(error.what());
     return 2;

@@ -1,44 +1,35 @@
 // `lockstep run`: one case, in this process, so that a debugger sees it.
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
+#include <string>
 
 #include "core/base/errors.h"
 #include "core/config/case_json.h"
 #include "core/config/fields.h"
 #include "core/config/rules.h"
+#include "core/config/text_file.h"
 #include "matrix/cli/commands.h"
 #include "matrix/cli/output.h"
 #include "matrix/cli/values.h"
 #include "matrix/sweep/run_case.h"
-#include "simulator/defects/defect.h"
 
 namespace lockstep::matrix {
 namespace {
 
+constexpr std::size_t kCaseBytesMax = std::size_t{1} << 20;
+
 std::string case_text(const std::string& argument) {
   if (argument.empty()) {
-    throw UsageError("run needs --case, JSON or @FILE; see lockstep run --help");
+    throw UsageError("expected JSON or @FILE; see lockstep run --help");
   }
   if (argument.front() != '@') return argument;
-  const std::string path = argument.substr(1);
-  std::ifstream file(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file || text.empty()) {
-    const std::string why = file.is_open() ? "it is empty or no file" : std::strerror(errno);
-    throw UsageError("--case: cannot read '" + path + "': " + why);
-  }
-  return text;
+  return read_text_file(argument.substr(1), kCaseBytesMax);
 }
 
 Case checked_case(const std::string& argument) {
-  const std::string text = case_text(argument);
   try {
-    const Case c = case_from_json(text);
+    const Case c = case_from_json(case_text(argument));
     check_built(c);
     check_world(c);
-    for (const std::string& id : c.defects) sim::find_defect(id);
+    for (const std::string& id : c.defects) defect_option(id);
     return c;
   } catch (const UsageError& error) {
     throw UsageError(std::string("--case: ") + error.what());

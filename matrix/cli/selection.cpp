@@ -6,13 +6,13 @@
 #include <map>
 
 #include "core/base/errors.h"
+#include "core/config/fields.h"
 #include "matrix/cli/output.h"
 #include "matrix/cli/values.h"
 #include "matrix/spec/expand.h"
 #include "matrix/spec/select.h"
 #include "matrix/spec/spec.h"
 #include "simulator/checks/checks.h"
-#include "simulator/defects/defect.h"
 
 namespace lockstep::matrix {
 namespace {
@@ -31,7 +31,8 @@ Spec overridden_spec(const Arguments& arguments) {
   Spec spec = load_spec(arguments.subject, known_checks());
   for (const std::string& assignment : arguments.set) override_field(spec, assignment);
   if (!arguments.seed.empty()) {
-    integer_option("--seed", arguments.seed, 0, kLargest);
+    const auto largest = static_cast<std::int64_t>(find_field("seed")->largest);
+    integer_option("--seed", arguments.seed, 0, largest);
     override_field(spec, "seed=" + arguments.seed);
   }
   return spec;
@@ -40,7 +41,7 @@ Spec overridden_spec(const Arguments& arguments) {
 // The ids of the rows, sorted, each once: the same defects in another order are the same case.
 std::vector<std::string> checked_defects(const std::vector<std::string>& ids) {
   std::vector<std::string> checked;
-  for (const std::string& id : ids) checked.push_back(sim::find_defect(id).id);
+  for (const std::string& id : ids) checked.push_back(defect_option(id));
   std::sort(checked.begin(), checked.end());
   checked.erase(std::unique(checked.begin(), checked.end()), checked.end());
   return checked;

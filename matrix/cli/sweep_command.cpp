@@ -18,6 +18,7 @@ namespace lockstep::matrix {
 namespace {
 
 constexpr std::int64_t kMaxJobs = 1024;
+constexpr double kMaxTimeout = 1e6;
 const char* const kReplayFile = "first-failure.json";
 
 std::size_t num_jobs(const std::string& text) {
@@ -38,14 +39,26 @@ std::vector<std::string> own_worker(const Arguments& arguments,
 
 bool use_color() { return ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
 
+// As a shell reads it back: in quotes where it holds more than plain letters.
+std::string for_shell(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./@+:,=%";
+  if (word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char letter : word)
+    quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return quoted + "'";
+}
+
 // A case is too long for a line that people copy: it lies beside the results.
 std::string replay_command(const SweepOutcome& outcome,
                            const ResultsFile& results,
-                           const std::string& folder) {
-  if (outcome.tally.failing().empty()) return "";
-  const Case& c = outcome.tally.failing().front().result.c;
-  results.write_beside(kReplayFile, case_to_json(c) + "\n");
-  return "lockstep run --case @" + folder + "/" + kReplayFile;
+                           const std::string& folder,
+                           const std::string& program) {
+  const std::vector<FailingCase> failing = outcome.tally.failing();
+  if (failing.empty()) return "";
+  results.write_beside(kReplayFile, case_to_json(failing.front().result.c) + "\n");
+  return for_shell(program) + " run --case " + for_shell("@" + folder + "/" + kReplayFile);
 }
 
 void tell_dropped(const SweepOutcome& outcome) {
@@ -65,7 +78,7 @@ int sweep_command(const Arguments& arguments) {
   options.num_jobs = num_jobs(arguments.jobs);
   options.resume = arguments.resume;
   if (!arguments.timeout.empty()) {
-    options.timeout_s = positive_option("--timeout", arguments.timeout);
+    options.timeout_s = positive_option("--timeout", arguments.timeout, kMaxTimeout);
   }
   const CaseSelection selection = select_cases(arguments);
   options.name = selection.name;
@@ -77,9 +90,10 @@ int sweep_command(const Arguments& arguments) {
   const SweepOutcome outcome =
       run_sweep(selection.known, selection.selected, options, results, progress);
   tell_dropped(outcome);
-  const ReportOptions report{.color = use_color(),
-                             .results_path = results.path(),
-                             .replay_command = replay_command(outcome, results, folder)};
+  const ReportOptions report{
+      .color = use_color(),
+      .results_path = results.path(),
+      .replay_command = replay_command(outcome, results, folder, arguments.program)};
   print_out(format == "json" ? summary_to_json(outcome.summary) + "\n"
                              : report_text(outcome, report));
   if (selection.selected.empty()) return exit_code_of_nothing(selection, arguments);

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cmath>
 
 #include "core/base/errors.h"
 #include "core/config/fields.h"
+#include "simulator/defects/defect.h"
 
 namespace lockstep::matrix {
 namespace {
@@ -30,10 +30,30 @@ std::int64_t integer_option(std::string_view flag,
       "{}: expected an integer from {} to {}, got '{}'", flag, smallest, largest, text));
 }
 
-double positive_option(std::string_view flag, std::string_view text) {
+double positive_option(std::string_view flag, std::string_view text, double largest) {
   double number = 0.0;
-  if (parse_whole(text, number) && std::isfinite(number) && number > 0.0) return number;
-  throw UsageError(fmt::format("{}: expected a number above 0, got '{}'", flag, text));
+  if (parse_whole(text, number) && number > 0.0 && number <= largest) return number;
+  throw UsageError(
+      fmt::format("{}: expected a number above 0, at most {}, got '{}'", flag, largest, text));
+}
+
+std::string defect_option(const std::string& text) {
+  std::vector<std::string> ids;
+  std::vector<std::string> beginning_so;
+  for (const sim::Defect& defect : sim::defects()) {
+    if (defect.id == text) return text;
+    ids.push_back(defect.id);
+    if (!text.empty() && defect.id.starts_with(text)) beginning_so.push_back(defect.id);
+  }
+  if (beginning_so.empty()) {
+    const std::string nearest = nearest_name(text, ids);
+    if (!nearest.empty()) beginning_so.push_back(nearest);
+  }
+  if (beginning_so.empty()) {
+    throw UsageError(fmt::format("unknown defect '{}'; see 'lockstep list defects'", text));
+  }
+  throw UsageError(fmt::format(
+      "unknown defect '{}'; did you mean '{}'?", text, fmt::join(beginning_so, "' or '")));
 }
 
 std::string choice_option(std::string_view flag,

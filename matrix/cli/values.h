@@ -24,8 +24,11 @@ std::int64_t integer_option(std::string_view flag,
                             std::int64_t smallest,
                             std::int64_t largest);
 
-// UsageError unless the whole text is a finite number above 0.
-double positive_option(std::string_view flag, std::string_view text);
+// UsageError unless the whole text is a number above 0 and at most `largest`.
+double positive_option(std::string_view flag, std::string_view text, double largest);
+
+// The id of a row of the defects. UsageError, with the rows that begin so, for any other text.
+std::string defect_option(const std::string& text);
 
 // UsageError, with the nearest, unless the text is one of `known`.
 std::string choice_option(std::string_view flag,

@@ -98,7 +98,7 @@ void override_field(Spec& spec, std::string_view assignment) {
   YamlNode key;
   key.place = {.line = 0, .column = 0};
   key.text = assignment.substr(0, equals);
-  const Field& field = read_field(key, source, "field");
+  const Field& field = read_field(key, source, "");
   YamlNode node = parse_yaml(assignment.substr(equals + 1), source);
   clear_places(node);
   const Setting setting{

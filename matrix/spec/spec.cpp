@@ -4,20 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <utility>
 
 #include "core/base/errors.h"
 #include "core/config/presets.h"
+#include "core/config/text_file.h"
 #include "matrix/spec/spec_values.h"
 #include "matrix/spec/yaml_tree.h"
 
 namespace lockstep::matrix {
 namespace {
 
-constexpr std::uintmax_t kFileBytesMax = 1U << 20;
+constexpr std::size_t kFileBytesMax = std::size_t{1} << 20;
 constexpr std::int64_t kSampleMax = 1'000'000;
 
 const std::vector<std::string>& known_keys() {
@@ -314,7 +313,17 @@ void SpecReader::refuse_unbuilt(const YamlNode& root) const {
   try {
     check_built(build_case(without, first));
   } catch (const UsageError& error) {
-    fail(spec_.file, root.place, error.what());
+    const bool has_preset =
+        !spec_.preset.empty() ||
+        std::any_of(spec_.axes.begin(), spec_.axes.end(), [](const SpecAxis& axis) {
+          return axis.field->name == "preset";
+        });
+    fail(spec_.file,
+         root.place,
+         has_preset
+             ? error.what()
+             : fmt::format("model: names no preset, as in 'model: {{preset: tiny-linear}}' ({})",
+                           error.what()));
   }
 }
 
@@ -327,22 +336,7 @@ Spec parse_spec(std::string_view text,
 }
 
 Spec load_spec(const std::string& path, std::span<const KnownCheck> checks) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) throw UsageError(path + ": no such file");
-  if (std::filesystem::is_directory(status)) {
-    throw UsageError(path + ": is a folder; a spec is a YAML file");
-  }
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw UsageError(path + ": cannot be read");
-  std::string text(kFileBytesMax + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad()) throw UsageError(path + ": cannot be read");
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  if (text.size() > kFileBytesMax) {
-    throw UsageError(fmt::format("{}: is larger than {} bytes", path, kFileBytesMax));
-  }
-  return parse_spec(text, path, checks);
+  return parse_spec(read_text_file(path, kFileBytesMax), path, checks);
 }
 
 }  // namespace lockstep::matrix

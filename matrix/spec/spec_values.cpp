@@ -148,6 +148,7 @@ Value read_value(const YamlNode& node, const Field& field, const std::string& fi
 }
 
 const Field& read_field(const YamlNode& key, const std::string& file, const std::string& where) {
+  const std::string prefix = where.empty() ? "" : where + ": ";
   const Field* field = find_field(key.text);
   if (field == nullptr) {
     std::vector<std::string> known;
@@ -157,8 +158,8 @@ const Field& read_field(const YamlNode& key, const std::string& file, const std:
     const std::string near = nearest_name(key.text, known);
     fail(file,
          key.place,
-         fmt::format("{}: unknown field '{}'; {}",
-                     where,
+         fmt::format("{}unknown field '{}'; {}",
+                     prefix,
                      key.text,
                      near.empty() ? "'lockstep list axes' shows all fields"
                                   : "did you mean '" + near + "'?"));
@@ -166,7 +167,7 @@ const Field& read_field(const YamlNode& key, const std::string& file, const std:
   if (!field->set && field->name != "num_micro_batches") {
     fail(file,
          key.place,
-         fmt::format("{}: {} is derived from other fields; use it in 'where'", where, field->name));
+         fmt::format("{}{} is derived from other fields; use it in 'where'", prefix, field->name));
   }
   return *field;
 }

@@ -10,9 +10,10 @@ namespace lockstep::matrix {
 namespace {
 
 constexpr std::size_t kWidth = 100;
-constexpr std::size_t kMaxReasons = 16;
-constexpr std::size_t kMaxConditions = 16;
-constexpr std::size_t kMaxReasonLines = 24;
+// Together they keep a report near forty lines, so that a screen holds what matters.
+constexpr std::size_t kMaxReasons = 5;
+constexpr std::size_t kMaxConditions = 5;
+constexpr std::size_t kMaxReasonLines = 20;
 
 enum class Tone { kPlain, kGood, kBad, kQuiet, kStrong };
 
@@ -247,36 +248,42 @@ std::string place_lines(const CaseResult& result) {
   return line + (fits ? "; " : "\n" + margin) + more + "\n";
 }
 
-std::string case_block(const CaseResult& result, std::size_t max_lines, const Paint& paint) {
+std::string case_block(const FailingCase& failing, std::size_t max_lines, const Paint& paint) {
+  const CaseResult& result = failing.result;
   const FirstCause cause = first_cause(result);
-  std::string text = fmt::format("  {}  {}\n",
-                                 paint(Tone::kBad, fmt::format("{:>7}", name_of(result.verdict))),
-                                 result.name) +
-                     place_lines(result);
+  std::string text =
+      fmt::format(
+          "  {}  {}{}\n",
+          paint(Tone::kBad, fmt::format("{:>7}", name_of(result.verdict))),
+          result.name,
+          failing.num_alike == 0 ? "" : ", and " + with_commas(failing.num_alike) + " more alike") +
+      place_lines(result);
   if (cause.check != nullptr) text += indented(cause.check->reason, max_lines);
   return text + indented(result.reason, max_lines);
 }
 
-std::string failures(const SweepOutcome& outcome, const Paint& paint) {
-  const std::int64_t num_bad = outcome.tally.num_bad();
-  if (num_bad == 0) return "";
-  const std::vector<ConditionTally> conditions = outcome.tally.conditions();
+std::string conditions_table(const Tally& tally, const Paint& paint) {
+  const std::vector<ConditionTally> conditions = tally.conditions();
   std::string text = paint(Tone::kStrong, "failures") + ", by what they have in common:\n";
   for (std::size_t i = 0; i < std::min(conditions.size(), kMaxConditions); ++i) {
     text += condition_block(conditions[i], paint);
   }
-  if (conditions.size() > kMaxConditions) {
-    text += fmt::format("           and {} more kinds\n", conditions.size() - kMaxConditions);
-  }
-  const auto& failing = outcome.tally.failing();
-  const auto num_shown = static_cast<std::int64_t>(failing.size());
-  text +=
-      "\n" + paint(Tone::kStrong, "cases") +
-      (num_shown < num_bad ? fmt::format(", the first {} of {}:\n", num_shown, with_commas(num_bad))
-                           : ":\n");
+  if (conditions.size() <= kMaxConditions) return text;
+  return text + fmt::format("           and {} more kinds\n", conditions.size() - kMaxConditions);
+}
+
+std::string failures(const SweepOutcome& outcome, const Paint& paint) {
+  if (outcome.tally.num_bad() == 0) return "";
+  const std::vector<FailingCase> failing = outcome.tally.failing();
+  std::string text = conditions_table(outcome.tally, paint) + "\n" + paint(Tone::kStrong, "cases") +
+                     ", the first of each kind:\n";
   for (std::size_t i = 0; i < failing.size(); ++i) {
-    // Long reports, such as a deadlock's, are told in full for the first cases.
-    text += case_block(failing[i].result, i < 2 ? kMaxReasonLines : 1, paint);
+    // A long report, such as a deadlock's, is told in full for the first case.
+    text += case_block(failing[i], i == 0 ? kMaxReasonLines : 1, paint);
+  }
+  if (outcome.tally.num_signatures() > failing.size()) {
+    text += fmt::format("           and {} more kinds; every case is in the results\n",
+                        outcome.tally.num_signatures() - failing.size());
   }
   return text + "\n";
 }

@@ -108,9 +108,11 @@ void ResultsFile::begin_with(const std::vector<std::string>& lines) {
   file_ = create(fresh);
   for (const std::string& line : lines) append(line);
   rename_over(fresh, path());
-  // A summary of other results would lie beside these until the sweep ends.
+  // What was told of other results would lie beside these.
   std::error_code ignored;
-  std::filesystem::remove(folder_ + "/summary.json", ignored);
+  for (const char* name : {"summary.json", "first-failure.json"}) {
+    std::filesystem::remove(folder_ + "/" + name, ignored);
+  }
 }
 
 void ResultsFile::append(std::string_view line) {

@@ -154,13 +154,28 @@ void Tally::add_failing(const CaseReference& reference, const CaseResult& result
   ConditionTally& tally = signatures_[one.signature];
   tally.signature = one.signature;
   merge(tally, one);
+  if (tally.first_cases.front().index == reference.index) keep_if_first(reference, result);
+}
+
+// The result is the first of its signature so far: it takes the place of the one kept before.
+void Tally::keep_if_first(const CaseReference& reference, const CaseResult& result) {
+  const Signature signature = signature_of(result);
+  std::erase_if(failing_,
+                [&](const FailingCase& known) { return signature_of(known.result) == signature; });
   const auto place = std::upper_bound(
       failing_.begin(), failing_.end(), reference.index, [](std::size_t index, const auto& known) {
         return index < known.reference.index;
       });
-  if (failing_.size() == kMaxCasesShown && place == failing_.end()) return;
   failing_.insert(place, FailingCase{.reference = reference, .result = result});
   if (failing_.size() > kMaxCasesShown) failing_.pop_back();
+}
+
+std::vector<FailingCase> Tally::failing() const {
+  std::vector<FailingCase> first = failing_;
+  for (FailingCase& one : first) {
+    one.num_alike = signatures_.at(signature_of(one.result)).num_cases - 1;
+  }
+  return first;
 }
 
 std::vector<ConditionTally> Tally::conditions() const {

@@ -32,7 +32,7 @@ struct CheckTally {
 };
 
 inline constexpr std::size_t kMaxNamesShown = 4;
-inline constexpr std::size_t kMaxCasesShown = 16;
+inline constexpr std::size_t kMaxCasesShown = 6;
 
 // A condition under which cases fail. Those with the same cause in their hints are one, whatever
 // the ratio: "x0.5, x0.25 = 1/tp".
@@ -44,9 +44,11 @@ struct ConditionTally {
   sim::Place place = {};                        // of the first case
 };
 
+// The first case of a signature; the others of it would say the same again.
 struct FailingCase {
   CaseReference reference;
   CaseResult result;
+  std::int64_t num_alike = 0;  // further cases of its signature
 };
 
 class Tally {
@@ -60,12 +62,14 @@ class Tally {
   // Largest count first.
   std::vector<ConditionTally> conditions() const;
   std::vector<std::pair<std::string, std::int64_t>> invalid_reasons() const;
-  // The first kMaxCasesShown of them, in the sweep's order.
-  const std::vector<FailingCase>& failing() const { return failing_; }
+  // One for each of the first kMaxCasesShown signatures, in the sweep's order.
+  std::vector<FailingCase> failing() const;
+  std::size_t num_signatures() const { return signatures_.size(); }
 
  private:
   void add_check(const CaseReference& reference, const sim::CheckResult& check);
   void add_failing(const CaseReference& reference, const CaseResult& result);
+  void keep_if_first(const CaseReference& reference, const CaseResult& result);
 
   SweepSummary counts_;
   std::vector<CheckTally> checks_;  // in the order of the results

@@ -27,6 +27,11 @@ std::string error_of(const std::string& name, const Value& value) {
   return "no error";
 }
 
+TEST(FieldsTest, TheFirstSeedThatADoubleCannotHoldIsRefused) {
+  EXPECT_EQ(error_of("seed", std::int64_t{9007199254740992}), "no error");
+  EXPECT_NE(error_of("seed", std::int64_t{9007199254740993}), "no error");
+}
+
 TEST(FieldsTest, EveryFieldOfTheContractIsThere) {
   for (const char* name : {"tp",
                            "sp",

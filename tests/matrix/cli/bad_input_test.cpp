@@ -69,6 +69,9 @@ TEST(BadSpec, WithANumberThatOverflowsIsRefused) {
       "lockstep: 1\nname: a\nmodel: {preset: tiny-linear}\naxes: {tp: [99999999999999999999]}\n",
       "bad.yaml:4");
 }
+TEST(BadSpec, WithoutAPresetIsToldToNameOne) {
+  expect_spec_refused("lockstep: 1\nname: a\naxes: {tp: [1]}\n", "model: {preset: tiny-linear}");
+}
 TEST(BadSpec, ThatIsMissingIsRefused) {
   expect_refusal({"sweep", "missing.yaml"}, 2, "missing.yaml");
   expect_refusal({"sweep", "."}, 2, "");
@@ -81,6 +84,8 @@ TEST(BadOption, OnlyThatIsNoExpressionIsRefused) {
 
 TEST(BadOption, AnUnknownDefectIsRefused) {
   expect_refusal({"sweep", "spec.yaml", "--defect", "B00-nothing"}, 2, "B00-nothing");
+  expect_refusal({"sweep", "spec.yaml", "--defect", "B27"}, 2, "'B27-dp-reduction-missing'?");
+  expect_refusal({"sweep", "spec.yaml", "--defect", "B"}, 2, "' or 'B27-dp-reduction-missing'");
 }
 
 TEST(BadOption, AnOutThatCannotBeWrittenIsRefusedBeforeAnythingRuns) {
@@ -102,7 +107,21 @@ TEST(BadOption, NumbersOutsideTheirRangeAreRefused) {
   expect_refusal({"sweep", "spec.yaml", "--limit", "0"}, 2, "--limit");
   expect_refusal({"sweep", "spec.yaml", "--timeout", "0"}, 2, "--timeout");
   expect_refusal({"sweep", "spec.yaml", "--timeout", "nan"}, 2, "--timeout");
+  expect_refusal({"sweep", "spec.yaml", "--timeout", "1e300"}, 2, "at most 1000000");
   expect_refusal({"sweep", "spec.yaml", "--seed", "-3"}, 2, "--seed");
+  expect_refusal({"sweep", "spec.yaml", "--seed", "9007199254740993"}, 2, "--seed");
+}
+
+TEST(BadOption, WithoutAValueIsRefusedInsteadOfTakenAsNotGiven) {
+  expect_refusal({"sweep", "spec.yaml", "--shard", ""}, 2, "--shard: expected I/N, got nothing");
+  expect_refusal({"sweep", "spec.yaml", "--only="}, 2, "--only: expected EXPR, got nothing");
+  expect_refusal({"sweep", "spec.yaml", "--out=", "--limit", "1"}, 2, "--out: expected DIR");
+  expect_refusal({"sweep", "spec.yaml", "--defect", ""}, 2, "unknown defect ''");
+}
+
+TEST(BadOption, GivenTwiceIsRefused) {
+  expect_refusal(
+      {"sweep", "spec.yaml", "--limit", "1", "--limit=2"}, 2, "--limit is given 2 times");
 }
 
 TEST(BadOption, AnUnknownDeviceOrBackendIsBadUsageAndAKnownOneIsNotInThisBuild) {
@@ -125,6 +144,8 @@ TEST(BadCase, ThatIsNoCaseIsRefused) {
   expect_refusal({"run", "--case", "{"}, 2, "--case");
   expect_refusal({"run", "--case", "[]"}, 2, "--case");
   expect_refusal({"run", "--case", "@missing"}, 2, "missing");
+  expect_refusal({"run", "--case", "@."}, 2, "is a folder");
+  expect_refusal({"run", "--case", "@/dev/zero"}, 2, "larger than");
   expect_refusal({"run", "--case", "{\"tpp\": 2}"}, 2, "tp");
   expect_refusal({"run", "--case", "{\"preset\": \"tiny-linear\", \"tp\": \"two\"}"}, 2, "tp");
   expect_refusal(

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <string>
+
 #include "core/base/errors.h"
 
 namespace lockstep::test {
@@ -38,6 +40,18 @@ TEST(Output, IsNoErrorWhereTheReaderHasGone) {
 TEST(Output, IsAnErrorWhereTextIsLost) {
   const RedirectedOutput redirected(::open("/dev/full", O_WRONLY));
   EXPECT_THROW(matrix::print_out("text"), UsageError);
+}
+
+TEST(ErrorLine, IsOneLineThatLeavesTheTerminalAlone) {
+  EXPECT_EQ(matrix::error_line("a\nb\x1b[31m \xc3\xbc"), "lockstep: a b\\x1b[31m \xc3\xbc\n");
+}
+
+TEST(ErrorLine, KeepsBothEndsOfAMessageThatIsTooLong) {
+  const std::string line = matrix::error_line("begin" + std::string(100000, 'x') + "end");
+  EXPECT_TRUE(line.starts_with("lockstep: begin"));
+  EXPECT_TRUE(line.ends_with("end\n"));
+  EXPECT_NE(line.find(" [...] "), std::string::npos);
+  EXPECT_LT(line.size(), 1000U);
 }
 
 TEST(Output, PutsAMissingStreamInItsPlace) {

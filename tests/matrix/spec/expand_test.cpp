@@ -220,7 +220,7 @@ std::string override_error(const std::string& assignment) {
 TEST(OverrideTest, MistakesAreNamedWithTheAssignment) {
   EXPECT_EQ(override_error("tp"), "--set tp: expected KEY=VALUE, as in --set steps=1");
   EXPECT_EQ(override_error("=1"), "--set =1: expected KEY=VALUE, as in --set steps=1");
-  EXPECT_EQ(override_error("tq=1"), "--set tq=1: field: unknown field 'tq'; did you mean 'tp'?");
+  EXPECT_EQ(override_error("tq=1"), "--set tq=1: unknown field 'tq'; did you mean 'tp'?");
   EXPECT_EQ(override_error("tp=two"),
             "--set tp=two: tp: expected an integer from 1 to 4096, got 'two'");
   EXPECT_EQ(override_error("tp="),

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "tests/matrix/sweep/sample_results.h"
@@ -36,12 +37,36 @@ TEST(Report, TellsConditionsBeforeCases) {
   const std::string text = matrix::report_text(
       outcome_with_failures(), {.color = false, .results_path = "out", .replay_command = "again"});
   const std::size_t condition = text.find("     20  grads at output_layer.weight, x0.5 = 1/tp");
-  const std::size_t first_case = text.find("cases, the first 16 of 20:");
+  const std::size_t first_case = text.find("cases, the first of each kind:");
   ASSERT_NE(condition, std::string::npos) << text;
   ASSERT_NE(first_case, std::string::npos) << text;
   EXPECT_LT(condition, first_case);
+  EXPECT_NE(text.find("fail  tp2.dp0, and 19 more alike\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("fail  tp2.dp1"), std::string::npos) << text;
   EXPECT_NE(text.find("tp2.dp0, tp2.dp1, tp2.dp2, tp2.dp3 and 16 more"), std::string::npos);
   EXPECT_NE(text.find("results  out\nreplay   again\n"), std::string::npos);
+}
+
+TEST(Report, StaysNearFortyLinesHoweverMuchFails) {
+  SweepOutcome outcome;
+  for (std::size_t i = 0; i < 200; ++i) {
+    matrix::CaseResult result = sample_result("c" + std::to_string(i), 1, Verdict::kFail);
+    if (i % 2 == 0) {
+      result.checks = {failed_check("grads", "weight " + std::to_string(i), "x2 = dp")};
+    } else {
+      result.verdict = Verdict::kError;
+      result.reason = "deadlock " + std::to_string(i);
+      for (std::size_t rank = 0; rank < 64; ++rank) result.reason += "\nrank waits";
+    }
+    outcome.tally.add(i, result);
+    matrix::CaseResult invalid = sample_result("i" + std::to_string(i), 1, Verdict::kInvalid);
+    invalid.reason = "reason " + std::to_string(i);
+    outcome.tally.add(200 + i, invalid);
+  }
+  outcome.summary = outcome.tally.counts();
+  const std::string text = matrix::report_text(outcome, {});
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 60) << text;
+  EXPECT_NE(text.find("and 194 more kinds; every case is in the results"), std::string::npos);
 }
 
 TEST(Report, TellsRateWorstErrorsAndInvalidReasons) {

@@ -1,0 +1,17 @@
+// Rows of cells as text: one line a row, or laid out for a terminal of some width.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace lockstep::matrix {
+
+using Row = std::vector<std::string>;
+
+// The first row names the columns. Width 0: a line a row, however long. Otherwise the last column
+// is wrapped where the lines are too long; where even that leaves it no room, each row becomes a
+// block: its first cell, and below it a named line for each of the others.
+std::string table_text(const std::vector<Row>& rows, std::size_t width);
+
+}  // namespace lockstep::matrix
