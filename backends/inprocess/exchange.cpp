@@ -8,6 +8,7 @@
 
 #include "backends/inprocess/reduce.h"
 #include "backends/inprocess/signature.h"
+#include "backends/inprocess/streaming_copy.h"
 #include "core/base/random.h"
 
 namespace lockstep::backends {
@@ -99,18 +100,45 @@ void copy_parts(const Meeting& meeting,
   }
 }
 
-// A large buffer in full at its start only, then each 64th element and the last: every view of a
-// parameter starts at a multiple of 64, and filling it all would cost as much as the collective.
+// From `begin` on, what stands at each 64th element: every view of a parameter starts at a multiple
+// of 64, and filling all would cost as much as the collective.
+constexpr std::int64_t kPoisonStride = 64;
+
+template <typename T>
+void fill_sparsely(T* elements, std::int64_t begin, std::int64_t end, T value) {
+  for (std::int64_t i = begin; i < end; i += kPoisonStride) elements[i] = value;
+}
+
+// The same a line of the cache at a time and past the caches: of a buffer larger than they are each
+// line would be fetched first, and be in the way of the result.
+template <typename T>
+void stream_sparsely(T* elements, std::int64_t begin, std::int64_t end, T value) {
+  constexpr std::int64_t kRun = 64 / sizeof(T);
+  alignas(64) T run[kRun];
+  std::fill_n(run, kRun, value);
+  for (std::int64_t i = begin; i < end; i += kPoisonStride) {
+    const auto size = static_cast<std::size_t>(std::min(kRun, end - i));
+    streaming_copy(reinterpret_cast<std::byte*>(elements + i),
+                   reinterpret_cast<const std::byte*>(run),
+                   size * sizeof(T));
+  }
+  streaming_fence();
+}
+
 template <typename T>
 void fill(const Buffer& buffer, T value) {
   constexpr std::int64_t kFilledWhole = 1024;
-  constexpr std::int64_t kStride = 64;
-  T* first = reinterpret_cast<T*>(buffer.bytes());
-  if (first == nullptr || buffer.count == 0) return;
+  constexpr std::int64_t kLargeBytes = std::int64_t{1} << 20;
+  T* elements = reinterpret_cast<T*>(buffer.bytes());
+  if (elements == nullptr || buffer.count == 0) return;
   const std::int64_t whole = std::min(buffer.count, kFilledWhole);
-  std::fill_n(first, whole, value);
-  for (std::int64_t i = whole; i < buffer.count; i += kStride) first[i] = value;
-  first[buffer.count - 1] = value;
+  std::fill_n(elements, whole, value);
+  if (buffer.num_bytes() < kLargeBytes) {
+    fill_sparsely(elements, whole, buffer.count, value);
+  } else {
+    stream_sparsely(elements, whole, buffer.count, value);
+  }
+  elements[buffer.count - 1] = value;
 }
 
 void poison(const Buffer& buffer) {

@@ -60,12 +60,32 @@ const T* elements(const std::byte* bytes) {
 
 using Inputs = std::span<const std::byte* const>;
 
+// result = op(... op(start, inputs[0]) ..., inputs[kNumInputs - 1]), in one pass over the block.
+template <std::size_t kNumInputs, typename T, typename Op>
+void combine_some(
+    const T* start, Inputs inputs, std::int64_t first, std::int64_t count, T* result) {
+  const T* others[kNumInputs];
+  for (std::size_t j = 0; j < kNumInputs; ++j) others[j] = elements<T>(inputs[j]) + first;
+  for (std::int64_t i = 0; i < count; ++i) {
+    T combined = start[i];
+    for (std::size_t j = 0; j < kNumInputs; ++j) combined = Op::of(combined, others[j][i]);
+    result[i] = combined;
+  }
+}
+
+// One input after another, a few of them in each pass.
 template <typename T, typename Op>
 void in_line(Inputs inputs, std::int64_t first, std::int64_t count, T* result) {
   const T* start = elements<T>(inputs[0]) + first;
-  std::copy(start, start + count, result);
-  for (std::size_t i = 1; i < inputs.size(); ++i) {
-    combine<T, Op>(result, elements<T>(inputs[i]) + first, count);
+  inputs = inputs.subspan(1);
+  if (inputs.empty()) std::copy(start, start + count, result);
+  while (!inputs.empty()) {
+    const std::size_t taken = inputs.size() >= 7 ? 7 : inputs.size() >= 3 ? 3 : 1;
+    if (taken == 7) combine_some<7, T, Op>(start, inputs, first, count, result);
+    if (taken == 3) combine_some<3, T, Op>(start, inputs, first, count, result);
+    if (taken == 1) combine_some<1, T, Op>(start, inputs, first, count, result);
+    inputs = inputs.subspan(taken);
+    start = result;
   }
 }
 

@@ -1,6 +1,8 @@
-// What a collective, a wait, a cluster and a deadlock report cost on fibers.
+// What a collective and a cluster cost on fibers.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <vector>
 
@@ -9,7 +11,62 @@
 namespace lockstep::test {
 namespace {
 
-void all_reduce_repeatedly(benchmark::State& state, const TestRank& r, bool in_place) {
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double median(std::vector<double>& values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Eight blocks that copy to eight others: what any exchange must move at least.
+class CopyOfEight {
+ public:
+  explicit CopyOfEight(std::size_t num_bytes)
+      : inputs_(8, std::vector<std::byte>(num_bytes)), outputs_(inputs_) {}
+
+  double seconds() {
+    const Clock::time_point start = Clock::now();
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      std::memcpy(outputs_[i].data(), inputs_[i].data(), inputs_[i].size());
+    }
+    benchmark::ClobberMemory();
+    return seconds_since(start);
+  }
+
+ private:
+  std::vector<std::vector<std::byte>> inputs_;
+  std::vector<std::vector<std::byte>> outputs_;
+};
+
+struct AllReduceSetup {
+  bool in_place = true;
+  bool beside_copy = false;
+};
+
+// Each call is timed, and next to it a copy of as much.
+void time_beside_copy(benchmark::State& state, Communicator& tp, const CollectiveCall& call) {
+  CopyOfEight copy(static_cast<std::size_t>(state.range(0)));
+  std::vector<double> call_seconds;
+  std::vector<double> copy_seconds;
+  for (auto _ : state) {
+    const Clock::time_point start = Clock::now();
+    run_call(tp, call);
+    call_seconds.push_back(seconds_since(start));
+    state.SetIterationTime(call_seconds.back());
+    copy_seconds.push_back(copy.seconds());
+  }
+  state.counters["copy_us"] = median(copy_seconds) * 1e6;
+  state.counters["times_copy"] = median(call_seconds) / median(copy_seconds);
+}
+
+// Whole collectives: eight submits and eight waits. The argument is bytes a rank. Rank 0 counts the
+// iterations; the others do as many, known beforehand.
+void all_reduce(benchmark::State& state, const TestRank& r, const AllReduceSetup& setup) {
   const std::int64_t count = state.range(0) / 8;
   const auto tp = r.connect(GroupKind::kTp);
   const Tensor input = r.empty(count);
@@ -18,44 +75,40 @@ void all_reduce_repeatedly(benchmark::State& state, const TestRank& r, bool in_p
   const CollectiveCall call{.label = "bench.all_reduce",
                             .kind = CollectiveKind::kAllReduce,
                             .input = input.buffer(),
-                            .output = in_place ? input.buffer() : other.buffer(),
+                            .output = setup.in_place ? input.buffer() : other.buffer(),
                             .op = ReduceOp::kSum};
-  const CollectiveCall last{.label = "bench.end", .kind = CollectiveKind::kBarrier};
-  // Rank 0 counts the iterations; the others do as many, known beforehand.
-  if (r.rank.value == 0) {
-    for (auto _ : state) run_call(*tp, call);
+  if (r.rank.value != 0) {
+    for (benchmark::IterationCount i = 0; i < state.max_iterations; ++i) run_call(*tp, call);
+  } else if (setup.beside_copy) {
+    time_beside_copy(state, *tp, call);
   } else {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(state.max_iterations); ++i) {
-      run_call(*tp, call);
-    }
+    for (auto _ : state) run_call(*tp, call);
   }
-  run_call(*tp, last);
+  run_call(*tp, {.label = "bench.end", .kind = CollectiveKind::kBarrier});
 }
 
-// Whole collective: eight submits and eight waits. The argument is bytes a rank.
 void BM_EightRanksAllReduceInPlace(benchmark::State& state) {
-  spawn_ranks(8, [&](TestRank& r) { all_reduce_repeatedly(state, r, true); });
+  spawn_ranks(8, [&](TestRank& r) { all_reduce(state, r, {.in_place = true}); });
 }
-BENCHMARK(BM_EightRanksAllReduceInPlace)->Arg(64)->Arg(1024)->Arg(65536)->Arg(4 << 20);
+BENCHMARK(BM_EightRanksAllReduceInPlace)->Arg(64)->Arg(1024);
 
 void BM_EightRanksAllReduce(benchmark::State& state) {
-  spawn_ranks(8, [&](TestRank& r) { all_reduce_repeatedly(state, r, false); });
+  spawn_ranks(8, [&](TestRank& r) { all_reduce(state, r, {.in_place = false}); });
 }
-BENCHMARK(BM_EightRanksAllReduce)->Arg(64)->Arg(1024)->Arg(65536)->Arg(4 << 20);
+BENCHMARK(BM_EightRanksAllReduce)->Arg(64)->Arg(1024);
 
-// What any exchange must move at least: eight inputs to eight outputs.
-void BM_CopyEightInputsToEightOutputs(benchmark::State& state) {
-  const auto num_bytes = static_cast<std::size_t>(state.range(0));
-  std::vector<std::vector<std::byte>> inputs(8, std::vector<std::byte>(num_bytes));
-  std::vector<std::vector<std::byte>> outputs = inputs;
-  for (auto _ : state) {
-    for (std::size_t i = 0; i < 8; ++i) {
-      std::memcpy(outputs[i].data(), inputs[i].data(), num_bytes);
-    }
-    benchmark::ClobberMemory();
-  }
+// times_copy: medians of this run, a copy after each call.
+void BM_EightRanksAllReduceInPlaceBesideCopy(benchmark::State& state) {
+  spawn_ranks(8,
+              [&](TestRank& r) { all_reduce(state, r, {.in_place = true, .beside_copy = true}); });
 }
-BENCHMARK(BM_CopyEightInputsToEightOutputs)->Arg(1024)->Arg(65536)->Arg(4 << 20);
+BENCHMARK(BM_EightRanksAllReduceInPlaceBesideCopy)->Arg(65536)->Arg(4 << 20)->UseManualTime();
+
+void BM_EightRanksAllReduceBesideCopy(benchmark::State& state) {
+  spawn_ranks(8,
+              [&](TestRank& r) { all_reduce(state, r, {.in_place = false, .beside_copy = true}); });
+}
+BENCHMARK(BM_EightRanksAllReduceBesideCopy)->Arg(65536)->Arg(4 << 20)->UseManualTime();
 
 // From nothing to the end: 1,024 ranks are started, do 20 all-reduces of 8 doubles, and end.
 void BM_ThousandRanksTwentyAllReduces(benchmark::State& state) {
@@ -80,19 +133,5 @@ void BM_EightRanksStartAndEnd(benchmark::State& state) {
 }
 BENCHMARK(BM_EightRanksStartAndEnd)->Unit(benchmark::kMicrosecond);
 
-// Start, deadlock, report, unwind, end. The argument is the number of ranks.
-void BM_DeadlockFromStartToReport(benchmark::State& state) {
-  for (auto _ : state) {
-    spawn_ranks(static_cast<int>(state.range(0)), [](TestRank& r) {
-      const auto tp = r.connect(GroupKind::kTp);
-      if (r.rank.value == 1) return;
-      run_call(*tp, {.label = "bench.barrier", .kind = CollectiveKind::kBarrier});
-    });
-  }
-}
-BENCHMARK(BM_DeadlockFromStartToReport)->Arg(8)->Arg(1024)->Unit(benchmark::kMicrosecond);
-
 }  // namespace
 }  // namespace lockstep::test
-
-BENCHMARK_MAIN();

@@ -1,6 +1,7 @@
 // When inputs are read and outputs written: early, late, or one or the other by the seed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -157,6 +158,34 @@ TEST(Poison, OfIntegersIsHugeAndNegativeAndOfLargeOutputsReachesEachParametersSt
                 EXPECT_EQ(integers.data<std::int64_t>()[1], 10);
                 const std::vector<double> result = values_of(large);
                 EXPECT_EQ(result, std::vector<double>(static_cast<std::size_t>(kLarge), 10.0));
+              },
+              {.completion = Completion::kLate});
+}
+
+// Larger than the caches: filled by other stores, which must not go beyond the output either.
+TEST(Poison, OfHugeOutputsReachesEachParametersStartAndNothingBeyond) {
+  constexpr std::int64_t kHuge = 200'005;
+  constexpr std::int64_t kBefore = 3;
+  spawn_ranks(2,
+              [](TestRank& r) {
+                const auto tp = r.connect(GroupKind::kTp);
+                const Tensor input = r.empty(kHuge);
+                const Tensor around = r.empty(kBefore + kHuge + 1);
+                std::fill_n(input.data<double>(), kHuge, 5.0);
+                double* const output = around.data<double>() + kBefore;
+                std::fill_n(around.data<double>(), kBefore + kHuge + 1, 5.0);
+                CollectiveCall call = sum(input, around);
+                call.output.offset = kBefore;
+                call.output.count = kHuge;
+                const Ticket ticket = tp->submit({&call, 1});
+                for (std::int64_t i = 0; i < kHuge; i += 64) {
+                  ASSERT_TRUE(std::isnan(output[i])) << i;
+                }
+                EXPECT_TRUE(std::isnan(output[kHuge - 1]));
+                EXPECT_EQ(output[-1], 5.0);
+                EXPECT_EQ(output[kHuge], 5.0);
+                ticket.source->wait(ticket.sequence, {}, "test.wait");
+                EXPECT_EQ(std::count(output, output + kHuge, 10.0), kHuge);
               },
               {.completion = Completion::kLate});
 }
