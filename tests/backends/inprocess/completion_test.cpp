@@ -164,7 +164,7 @@ TEST(Poison, OfIntegersIsHugeAndNegativeAndOfLargeOutputsReachesEachParametersSt
 
 // Larger than the caches: filled by other stores, which must not go beyond the output either.
 TEST(Poison, OfHugeOutputsReachesEachParametersStartAndNothingBeyond) {
-  constexpr std::int64_t kHuge = 200'005;
+  static constexpr std::int64_t kHuge = 200'005;
   constexpr std::int64_t kBefore = 3;
   spawn_ranks(2,
               [](TestRank& r) {
