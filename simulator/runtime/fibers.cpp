@@ -3,7 +3,6 @@
 
 #include <cxxabi.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <boost/context/fiber.hpp>
 #include <boost/context/preallocated.hpp>
@@ -25,18 +24,20 @@ namespace {
 namespace context = boost::context;
 
 constexpr std::size_t kStackBytes = 256 * 1024;
+// Larger than a frame is likely to be, for one that reaches past it spoils a neighbour's stack. A
+// multiple of every page size in use; it takes addresses and no memory.
+constexpr std::size_t kGuardBytes = 64 * 1024;
 
 // The stack belongs to the slab, so that a fiber's end gives nothing back.
 struct BorrowedStack {
   void deallocate(context::stack_context&) noexcept {}
 };
 
-// Stacks of all fibers, below each a page that faults on overflow.
+// Stacks of all fibers, below each a range that faults on overflow.
 class StackSlab {
  public:
   explicit StackSlab(int num_stacks)
-      : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))),
-        num_bytes_(static_cast<std::size_t>(num_stacks) * (kStackBytes + page_)) {
+      : num_bytes_(static_cast<std::size_t>(num_stacks) * (kStackBytes + kGuardBytes)) {
     if (num_bytes_ == 0) return;
     constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
     void* memory = mmap(nullptr, num_bytes_, PROT_READ | PROT_WRITE, kFlags, -1, 0);
@@ -44,8 +45,8 @@ class StackSlab {
                    "no memory for the stacks of " + std::to_string(num_stacks) + " fibers");
     base_ = static_cast<std::byte*>(memory);
     for (int i = 0; i < num_stacks; ++i) {
-      LOCKSTEP_CHECK(mprotect(bottom(i) - page_, page_, PROT_NONE) == 0,
-                     "the guard page of a fiber's stack was refused");
+      LOCKSTEP_CHECK(mprotect(bottom(i) - kGuardBytes, kGuardBytes, PROT_NONE) == 0,
+                     "the guard below a fiber's stack was refused");
     }
   }
   ~StackSlab() {
@@ -60,7 +61,7 @@ class StackSlab {
   StackSlab& operator=(const StackSlab&) = delete;
 
   std::byte* bottom(int i) const {
-    return base_ + static_cast<std::size_t>(i) * (kStackBytes + page_) + page_;
+    return base_ + static_cast<std::size_t>(i) * (kStackBytes + kGuardBytes) + kGuardBytes;
   }
   context::preallocated stack(int i) const {
     context::stack_context whole;
@@ -70,7 +71,6 @@ class StackSlab {
   }
 
  private:
-  std::size_t page_;
   std::size_t num_bytes_;
   std::byte* base_ = nullptr;
 };

@@ -227,6 +227,17 @@ TEST(FiberStack, FaultsWhenItOverflowsInsteadOfSpoilingItsNeighbour) {
   EXPECT_DEATH(spawn_ranks(2, [](TestRank&) { descend(1000); }), "");
 }
 
+// One frame that begins on the stack and ends far below it, written at its far end first.
+int leap() {
+  volatile char frame[280 * 1024];
+  frame[0] = 1;
+  return frame[0];
+}
+
+TEST(FiberStack, FaultsWhenOneFrameReachesPastItsEnd) {
+  EXPECT_DEATH(spawn_ranks(2, [](TestRank&) { leap(); }), "");
+}
+
 TEST(FiberStack, HoldsTwoHundredKibibytesOfFrames) {
   std::vector<int> sums(3);
   spawn_ranks(3, [&](TestRank& r) {
