@@ -39,7 +39,9 @@ Command sweep_row() {
                      {"--timeout", &A::timeout, "S", "seconds a case may take (60)"},
                      {"--format", &A::format, "text|json", "report or summary (text)"}},
           .lists = {kDefect, kSet},
-          .switches = {{"--resume", &A::resume, "keep finished cases of --out, run the others"}},
+          .switches = {{"--resume",
+                        &A::resume,
+                        "keep cases of --out that passed or failed, run the others"}},
           .run = sweep_command};
 }
 

@@ -53,6 +53,7 @@ std::size_t terminal_width() {
 
 void guard_standard_streams() {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     // The lowest free descriptor is the missing one.
     if (::fcntl(descriptor, F_GETFD) < 0) ::open("/dev/null", O_RDWR);

@@ -20,7 +20,7 @@ void print_error(std::string_view message);
 std::size_t terminal_width();
 
 // Makes sure that descriptors 0, 1 and 2 are open, so that no file or pipe takes their place, and
-// that writing to a closed pipe is an error code instead of a signal.
+// that writing to a closed pipe, or beyond the largest file, is an error code instead of a signal.
 void guard_standard_streams();
 
 }  // namespace lockstep::matrix

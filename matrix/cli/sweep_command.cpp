@@ -62,6 +62,10 @@ std::string replay_command(const SweepOutcome& outcome,
 }
 
 void tell_dropped(const SweepOutcome& outcome) {
+  if (outcome.num_undecided > 0) {
+    print_error("earlier errors and timeouts are no results and run again: " +
+                with_commas(static_cast<std::int64_t>(outcome.num_undecided)));
+  }
   if (outcome.num_dropped == 0) return;
   print_error("dropped " + with_commas(static_cast<std::int64_t>(outcome.num_dropped)) +
               " earlier result lines that were torn or belong to no case of this spec");

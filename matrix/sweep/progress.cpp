@@ -55,37 +55,41 @@ Progress::Style Progress::style_for(std::FILE* stream) {
   return ::isatty(::fileno(stream)) != 0 && can_move ? Style::kBar : Style::kLines;
 }
 
+// A sweep goes on where nobody can be told how far it is.
+void Progress::say(const std::string& text) const {
+  std::fputs(text.c_str(), stream_);
+  std::fflush(stream_);
+}
+
 void Progress::update(const ProgressState& state) {
   switch (style_) {
     case Style::kBar:
       if (state.seconds < next_seconds_) return;
       next_seconds_ = state.seconds + kBarPeriod;
-      fmt::print(stream_, "\r\x1b[K{}", progress_bar(state));
+      say("\r\x1b[K" + progress_bar(state));
       break;
     case Style::kLines:
       // A sweep of a second or two needs no lines between.
       if (state.seconds < (next_seconds_ == 0.0 ? kFirstLine : next_seconds_)) return;
       next_seconds_ = state.seconds + kLinePeriod;
-      fmt::print(stream_, "{}\n", progress_line(state));
+      say(progress_line(state) + "\n");
       break;
     case Style::kSilent:
       return;
   }
-  std::fflush(stream_);
 }
 
 void Progress::finish(const ProgressState& state) {
   switch (style_) {
     case Style::kBar:
-      fmt::print(stream_, "\r\x1b[K");
+      say("\r\x1b[K");
       break;
     case Style::kLines:
-      fmt::print(stream_, "{}\n", progress_line(state));
+      say(progress_line(state) + "\n");
       break;
     case Style::kSilent:
       return;
   }
-  std::fflush(stream_);
 }
 
 }  // namespace lockstep::matrix

@@ -35,6 +35,8 @@ class Progress {
   void finish(const ProgressState& state);
 
  private:
+  void say(const std::string& text) const;
+
   std::FILE* stream_;
   Style style_;
   double next_seconds_ = 0.0;

@@ -73,10 +73,13 @@ ResultsFile::ResultsFile(const std::string& folder) : folder_(folder) {
   const std::string trial = folder_ + "/results.jsonl.new";
   const int file = ::open(trial.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
   const int reason = errno;
-  if (file < 0 || std::filesystem::is_directory(path())) {
+  std::error_code ignored;
+  const bool in_the_way = std::filesystem::exists(path(), ignored) &&
+                          !std::filesystem::is_regular_file(path(), ignored);
+  if (file < 0 || in_the_way) {
     ::close(lock_);
     if (file >= 0) ::close(file);
-    refuse(file < 0 ? trial : path(), file < 0 ? std::strerror(reason) : "it is a folder");
+    refuse(file < 0 ? trial : path(), file < 0 ? std::strerror(reason) : "it is no regular file");
   }
   ::close(file);
   ::unlink(trial.c_str());

@@ -26,7 +26,7 @@ class Sweep {
       : known_(known), options_(options), results_(results), progress_(progress) {}
 
   SweepOutcome run(const std::vector<std::size_t>& selected) {
-    begin();
+    begin(selected);
     outcome_.num_selected = selected.size();
     std::vector<DealtCase> to_run;
     for (const std::size_t index : selected) {
@@ -44,22 +44,43 @@ class Sweep {
   }
 
  private:
-  void begin() {
+  void begin(const std::vector<std::size_t>& selected) {
     if (!options_.resume) {
       results_.start_anew();
       return;
     }
+    const std::set<std::size_t> is_selected(selected.begin(), selected.end());
     std::map<std::string, std::size_t> index_of_name;
     for (std::size_t i = 0; i < known_.size(); ++i) index_of_name.emplace(known_[i].name, i);
     outcome_.num_dropped = results_.resume([&](const CaseResult& result) {
       const auto place = index_of_name.find(result.name);
       if (place == index_of_name.end()) return false;
       if (case_id(known_[place->second].c) != case_id(result.c)) return false;
+      if (!is_decided(result.verdict) && is_selected.contains(place->second)) {
+        ++outcome_.num_undecided;
+        return false;
+      }
       if (!finished_.insert(place->second).second) return false;
       outcome_.tally.add(place->second, result);
       return true;
     });
+    outcome_.num_dropped -= outcome_.num_undecided;
     outcome_.num_kept = finished_.size();
+  }
+
+  // An error or a timeout may be the machine's: resuming tries such a case again.
+  static bool is_decided(Verdict verdict) {
+    switch (verdict) {
+      case Verdict::kPass:
+      case Verdict::kFail:
+      case Verdict::kInvalid:
+        return true;
+      case Verdict::kError:
+      case Verdict::kTimeout:
+      case Verdict::kSkipped:
+        return false;
+    }
+    return false;
   }
 
   static CaseResult result_of(const NamedCase& named_case, Verdict verdict) {

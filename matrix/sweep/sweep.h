@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "matrix/spec/expand.h"
 #include "matrix/sweep/progress.h"
 #include "matrix/sweep/results_file.h"
-#include "matrix/spec/expand.h"
 #include "matrix/sweep/tally.h"
 
 namespace lockstep::matrix {
@@ -25,6 +25,8 @@ struct SweepOutcome {
   std::size_t num_workers = 0;
   std::size_t num_kept = 0;     // finished before, by an earlier command
   std::size_t num_dropped = 0;  // earlier lines that were torn, or whose case has changed
+  // Earlier lines of errors and timeouts whose cases are selected now, and so run again.
+  std::size_t num_undecided = 0;
   std::size_t num_selected = 0;
   bool interrupted = false;
 };

@@ -13,6 +13,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/system/system_error.hpp>
 #include <chrono>
 #include <csignal>
 #include <memory>
@@ -233,7 +234,12 @@ class Pool {
 }  // namespace
 
 PoolEnd run_worker_pool(const WorkerPoolOptions& options, const WorkerPoolHooks& hooks) {
-  return Pool(options, hooks).run();
+  try {
+    return Pool(options, hooks).run();
+  } catch (const boost::system::system_error& error) {
+    // The machine lacks descriptors or memory for the loop itself.
+    throw LaunchError(std::string("cannot watch over workers: ") + error.what());
+  }
 }
 
 }  // namespace lockstep::matrix

@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <string>
 
 #include "core/base/errors.h"
@@ -52,6 +54,21 @@ TEST(ErrorLine, KeepsBothEndsOfAMessageThatIsTooLong) {
   EXPECT_TRUE(line.ends_with("end\n"));
   EXPECT_NE(line.find(" [...] "), std::string::npos);
   EXPECT_LT(line.size(), 1000U);
+}
+
+TEST(Output, IsAnErrorCodePastTheLargestFileInsteadOfASignal) {
+  matrix::guard_standard_streams();
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  std::FILE* file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+  const ssize_t written = ::write(::fileno(file), "x", 1);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(written, -1);
+  std::fclose(file);
 }
 
 TEST(Output, PutsAMissingStreamInItsPlace) {

@@ -32,8 +32,8 @@ TEST(TableText, IsABlockARowWhereTheTerminalIsTooNarrow) {
   EXPECT_EQ(matrix::table_text(kRows, 40),
             "a\n"
             "    when        tp > 1\n"
-            "    what it is  one two three four five\n"
-            "                six seven eight nine\n"
+            "    what it is  one two three four five six\n"
+            "                seven eight nine\n"
             "bb\n"
             "    what it is  ten\n");
 }

@@ -226,7 +226,8 @@ TEST(SpecErrorTest, WhatIsKnownButNotBuiltSaysSo) {
   EXPECT_EQ(error_of("lockstep: 1\nname: s\nmodel: {preset: tiny-dense}\n"),
             "s.yaml:3:17: preset: tiny-dense is not built yet");
   EXPECT_EQ(error_of("lockstep: 1\nname: s\naxes: {tp: [1]}\n"),
-            "s.yaml:1:1: attention: causal is not built yet; built: none");
+            "s.yaml:1:1: model: names no preset, as in 'model: {preset: tiny-linear}' "
+            "(attention: causal is not built yet; built: none)");
 }
 
 TEST(SpecErrorTest, UnknownPresetsAndChecksNameTheNearest) {

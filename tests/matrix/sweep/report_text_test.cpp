@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <sstream>
 
 #include "tests/matrix/sweep/sample_results.h"
@@ -133,6 +134,17 @@ TEST(Progress, SpeaksSeldomWhereThereIsNoTerminal) {
   int num_lines = 0;
   while (std::getline(lines, line)) ++num_lines;
   EXPECT_EQ(num_lines, 3);  // at 2 s, at 7 s, and the last
+}
+
+TEST(Progress, IsNoErrorWhereNobodyCanBeTold) {
+  std::FILE* full = std::fopen("/dev/full", "w");
+  ASSERT_NE(full, nullptr);
+  for (const auto style : {matrix::Progress::Style::kBar, matrix::Progress::Style::kLines}) {
+    matrix::Progress progress(full, style);
+    EXPECT_NO_THROW(progress.update({.num_done = 1, .num_cases = 2, .seconds = 60.0}));
+    EXPECT_NO_THROW(progress.finish({.num_done = 2, .num_cases = 2, .seconds = 61.0}));
+  }
+  std::fclose(full);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "matrix/sweep/results_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "core/base/errors.h"
 #include "tests/matrix/sweep/sample_results.h"
@@ -111,6 +112,15 @@ TEST(ResultsFile, RefusesWhenTheDiskIsFull) {
   } catch (const UsageError& error) {
     EXPECT_NE(std::string(error.what()).find("No space left"), std::string::npos);
   }
+}
+
+TEST(ResultsFile, RefusesAPipeOrAFolderInItsPlace) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo(folder.file("results.jsonl").c_str(), 0600), 0);
+  EXPECT_THROW(ResultsFile(folder.path()), UsageError);
+  std::filesystem::remove(folder.file("results.jsonl"));
+  std::filesystem::create_directory(folder.file("results.jsonl"));
+  EXPECT_THROW(ResultsFile(folder.path()), UsageError);
 }
 
 TEST(ResultsFile, WritesFilesBesideItWhole) {

@@ -180,6 +180,22 @@ TEST(Sweep, ResumesWithWhatIsMissingOrChanged) {
   EXPECT_EQ(result_named(folder.path(), "b").c.recipe.seed, 99);
 }
 
+TEST(Sweep, RunsErrorsAgainOnResumeButOnlyWhereTheyAreSelected) {
+  const TemporaryFolder folder;
+  const std::vector<NamedCase> cases = cases_named({"a", "segv", "exit"});
+  matrix::Progress silent(stderr, matrix::Progress::Style::kSilent);
+  sweep(cases, fake_options(1), folder.path());
+  SweepOptions options = fake_options(1);
+  options.resume = true;
+  ResultsFile results(folder.path());
+  const SweepOutcome outcome = run_sweep(cases, {0, 1}, options, results, silent);
+  EXPECT_EQ(outcome.num_kept, 2U);  // the pass, and the error that is not selected
+  EXPECT_EQ(outcome.num_undecided, 1U);
+  EXPECT_EQ(outcome.num_dropped, 0U);
+  EXPECT_EQ(outcome.summary.count(Verdict::kError), 2);
+  EXPECT_EQ(read_results(folder.path()).size(), 3U);
+}
+
 TEST(Sweep, KeepsResultsOfOtherShardsOnResume) {
   const TemporaryFolder folder;
   const std::vector<NamedCase> cases = cases_named({"a", "b"});
