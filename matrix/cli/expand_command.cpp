@@ -42,7 +42,7 @@ std::string case_table(const CaseSelection& selection) {
   for (const std::size_t i : selection.selected) {
     width = std::max(width, selection.known[i].name.size());
   }
-  std::string text = fmt::format("{:<{}}  {:>5}  {:<16}\n", "name", width, "world", "id");
+  std::string text = fmt::format("{:<{}}  {:>5}  id\n", "name", width, "world");
   for (const std::size_t i : selection.selected) {
     const NamedCase& one = selection.known[i];
     text +=
@@ -50,8 +50,9 @@ std::string case_table(const CaseSelection& selection) {
     if (!one.invalid_reason.empty()) text += "  invalid: " + one.invalid_reason;
     text += "\n";
   }
-  return text + fmt::format("{} cases, {} of them invalid\n",
+  return text + fmt::format("{} {}, {} invalid\n",
                             with_commas(static_cast<std::int64_t>(selection.selected.size())),
+                            selection.selected.size() == 1 ? "case" : "cases",
                             with_commas(num_invalid(selection)));
 }
 

@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t kWidestColumn = 40;
 constexpr std::size_t kLeastRoom = 30;  // of a wrapped last column
 constexpr std::size_t kMargin = 4;      // of the lines of a block
+constexpr std::size_t kShortCell = 36;  // shares its line in a block
 
 std::vector<std::size_t> column_widths(const std::vector<Row>& rows) {
   std::vector<std::size_t> widths(rows.front().size(), 0);
@@ -65,22 +66,42 @@ std::string lines_text(const std::vector<Row>& rows, std::size_t room) {
   return text;
 }
 
+// Short cells share a line, each after its column's name.
+std::string short_cells(const Row& names, const Row& row, std::size_t room) {
+  std::string text;
+  std::string line;
+  for (std::size_t i = 1; i + 1 < row.size(); ++i) {
+    if (row[i].empty() || row[i].size() > kShortCell) continue;
+    const std::string cell = names[i] + " " + row[i];
+    if (!line.empty() && line.size() + 3 + cell.size() > room) {
+      text += std::string(kMargin, ' ') + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " | ") + cell;
+  }
+  return line.empty() ? text : text + std::string(kMargin, ' ') + line + "\n";
+}
+
+std::string long_cell(const std::string& name, const std::string& cell, std::size_t room) {
+  std::string text;
+  std::string line = std::string(kMargin, ' ') + name;
+  const std::size_t margin = line.size();
+  for (const std::string& part : wrapped(cell, std::max(room, margin + kLeastRoom) - margin)) {
+    text += line + part + "\n";
+    line.assign(margin, ' ');
+  }
+  return text;
+}
+
 std::string blocks_text(const std::vector<Row>& rows, std::size_t width) {
   const Row& names = rows.front();
-  std::size_t name_width = 0;
-  for (std::size_t i = 1; i < names.size(); ++i) name_width = std::max(name_width, names[i].size());
-  const std::size_t margin = kMargin + name_width + 2;
-  const std::size_t room = std::max(width, margin + kLeastRoom) - margin;
+  const std::size_t room = std::max(width, kMargin + kLeastRoom) - kMargin;
   std::string text;
   for (std::size_t r = 1; r < rows.size(); ++r) {
-    text += rows[r].front() + "\n";
-    for (std::size_t i = 1; i < names.size(); ++i) {
-      if (rows[r][i].empty()) continue;
-      std::string line = fmt::format("{:{}}{:<{}}  ", "", kMargin, names[i], name_width);
-      for (const std::string& part : wrapped(rows[r][i], room)) {
-        text += line + part + "\n";
-        line.assign(margin, ' ');
-      }
+    const Row& row = rows[r];
+    text += row.front() + "\n" + long_cell("", row.back(), width) + short_cells(names, row, room);
+    for (std::size_t i = 1; i + 1 < row.size(); ++i) {
+      if (row[i].size() > kShortCell) text += long_cell(names[i] + " ", row[i], width);
     }
   }
   return text;

@@ -11,7 +11,7 @@ using Row = std::vector<std::string>;
 
 // The first row names the columns. Width 0: a line a row, however long. Otherwise the last column
 // is wrapped where the lines are too long; where even that leaves it no room, each row becomes a
-// block: its first cell, and below it a named line for each of the others.
+// block: its first cell, below it the last one, and then the others with their names.
 std::string table_text(const std::vector<Row>& rows, std::size_t width);
 
 }  // namespace lockstep::matrix

@@ -2,6 +2,7 @@
 #include "matrix/sweep/progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -17,6 +18,14 @@ constexpr std::size_t kBarWidth = 30;
 
 std::string bad_text(const ProgressState& state) {
   return state.num_bad == 0 ? "" : fmt::format("{} failed", state.num_bad);
+}
+
+// A bar that wraps could not be wiped. What does not say how wide it is, is taken as wide enough.
+std::size_t columns_of(std::FILE* stream) {
+  constexpr std::size_t kWide = 1000;
+  winsize size{};
+  if (::ioctl(::fileno(stream), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kWide;
+  return size.ws_col;
 }
 
 }  // namespace
@@ -66,7 +75,7 @@ void Progress::update(const ProgressState& state) {
     case Style::kBar:
       if (state.seconds < next_seconds_) return;
       next_seconds_ = state.seconds + kBarPeriod;
-      say("\r\x1b[K" + progress_bar(state));
+      say("\r\x1b[K" + progress_bar(state).substr(0, columns_of(stream_) - 1));
       break;
     case Style::kLines:
       // A sweep of a second or two needs no lines between.

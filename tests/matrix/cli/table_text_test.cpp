@@ -31,11 +31,21 @@ TEST(TableText, WrapsTheLastColumnOnATerminal) {
 TEST(TableText, IsABlockARowWhereTheTerminalIsTooNarrow) {
   EXPECT_EQ(matrix::table_text(kRows, 40),
             "a\n"
-            "    when        tp > 1\n"
-            "    what it is  one two three four five six\n"
-            "                seven eight nine\n"
+            "    one two three four five six seven\n"
+            "    eight nine\n"
+            "    when tp > 1\n"
             "bb\n"
-            "    what it is  ten\n");
+            "    ten\n");
+}
+
+TEST(TableText, GivesALongCellOfABlockItsOwnLines) {
+  const std::string condition = "tp > 1 and dp > 1 and mask in [full, uneven, single, empty]";
+  EXPECT_EQ(matrix::table_text({{"id", "n", "when", "what"}, {"a", "1", condition, "b"}}, 44),
+            "a\n"
+            "    b\n"
+            "    n 1\n"
+            "    when tp > 1 and dp > 1 and mask in\n"
+            "         [full, uneven, single, empty]\n");
 }
 
 TEST(TableText, StandsAnyWidth) {
