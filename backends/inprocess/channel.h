@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,6 +61,12 @@ struct PastCall {
 inline constexpr std::size_t kMaxHistory = 1U << 16U;
 
 struct Channel {
+  // A copy that lives as long as the channel.
+  std::string_view kept_label(std::string_view label) {
+    const auto found = labels.find(label);
+    return found != labels.end() ? *found : *labels.emplace(label).first;
+  }
+
   Group group;
   int ordinal = 0;           // counts the communicators of one group, from 0
   std::uint64_t stream = 0;  // names the channel's random draws
@@ -67,8 +75,9 @@ struct Channel {
   // hardware gives.
   std::uint64_t order_stream = 0;
   std::vector<Member> members;
-  std::vector<Meeting*> rounds;   // incomplete, oldest first
-  std::uint64_t num_closed = 0;   // rounds in which all members have arrived
+  std::vector<Meeting*> rounds;  // incomplete, oldest first
+  std::uint64_t num_closed = 0;  // rounds in which all members have arrived
+  std::set<std::string, std::less<>> labels;
   std::vector<PastCall> history;  // of each closed round: what is usual, for reports
   std::map<std::pair<int, int>, MessageQueue> messages;  // by sender and receiver
   std::vector<std::unique_ptr<Meeting>> meetings;

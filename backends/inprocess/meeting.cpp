@@ -1,9 +1,19 @@
 // The copies that a party makes of what its caller may take back.
 #include "backends/inprocess/meeting.h"
 
+#include <algorithm>
 #include <span>
 
 namespace lockstep::backends {
+namespace {
+
+void keep_labels(Party& party) {
+  party.labels.resize(std::max(party.labels.size(), party.calls.size()));
+  for (std::size_t i = 0; i < party.calls.size(); ++i) {
+    party.labels[i].assign(party.calls[i].label);
+    party.calls[i].label = party.labels[i];
+  }
+}
 
 void keep_splits(Party& party) {
   std::size_t size = 0;
@@ -20,6 +30,13 @@ void keep_splits(Party& party) {
       *splits = {party.splits.data() + first, splits->size()};
     }
   }
+}
+
+}  // namespace
+
+void keep_copies(Party& party) {
+  keep_labels(party);
+  keep_splits(party);
 }
 
 }  // namespace lockstep::backends

@@ -16,11 +16,14 @@ struct Party {
   bool waits = false;      // parked in the wait for this meeting's ticket
   bool delivered = false;  // has waited: its outputs are defined
   std::vector<CollectiveCall> calls;
-  std::vector<std::int64_t> splits;  // what the calls' spans point to
+  // What the calls' labels and splits point to. Labels of an earlier submit are overwritten.
+  std::vector<std::string> labels;
+  std::vector<std::int64_t> splits;
 };
 
-// Copies the splits of the party's calls: others read them after this rank's own wait.
-void keep_splits(Party& party);
+// Copies the labels and splits of the party's calls: others read them after this rank's own wait,
+// and reports after its end.
+void keep_copies(Party& party);
 
 enum class MeetingState {
   kOpen,        // some have not arrived

@@ -157,8 +157,10 @@ void Rendezvous::join_round(Member& me, std::span<const CollectiveCall> calls) {
   channel.rounds.erase(channel.rounds.begin());
   ++channel.num_closed;
   if (channel.history.size() == kMaxHistory) return;
-  const bool matched = meeting.state == MeetingState::kMatched;
-  channel.history.push_back(matched ? past_call(meeting.parties[party].calls.front()) : PastCall{});
+  if (meeting.state != MeetingState::kMatched) return channel.history.push_back({});
+  PastCall past = past_call(meeting.parties[party].calls.front());
+  past.label = channel.kept_label(past.label);
+  channel.history.push_back(past);
 }
 
 void Rendezvous::join_message(Member& me, const CollectiveCall& call) {
@@ -217,7 +219,7 @@ Meeting& Rendezvous::open_meeting(Channel& channel, bool is_message, std::uint64
 void Rendezvous::arrive(Member& me, Meeting& meeting, std::size_t party) {
   me.links.push_back({.sequence = me.num_submits, .meeting = &meeting, .party = party});
   Party& mine = meeting.parties[party];
-  keep_splits(mine);
+  keep_copies(mine);
   mine.arrived = true;
   if (meeting.num_arrived++ == 0) meeting.first = static_cast<int>(party);
   if (meeting.state != MeetingState::kMismatched && !agrees(meeting, party)) {

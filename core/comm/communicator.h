@@ -31,7 +31,8 @@ std::string_view name_of(CollectiveKind kind);  // all_reduce, reduce_scatter ..
 std::string_view name_of(ReduceOp op);
 
 struct CollectiveCall {
-  std::string_view label = {};  // "area.entry[.parameter]", outlives the trial
+  // "area.entry[.parameter]". Outlives the ticket; whoever keeps it longer copies it.
+  std::string_view label = {};
   CollectiveKind kind = CollectiveKind::kAllReduce;
   Buffer input = {};  // may be the output: in place
   Buffer output = {};

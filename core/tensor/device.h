@@ -49,7 +49,8 @@ struct LaunchTarget {
 };
 
 struct Launch {
-  std::string_view label = {};  // "area.entry[.parameter]", outlives the trial
+  // "area.entry[.parameter]". Outlives the launch; whoever keeps it longer copies it.
+  std::string_view label = {};
   LaunchKind kind = LaunchKind::kKernel;
   std::span<const Buffer> reads = {};
   std::span<const Buffer> writes = {};

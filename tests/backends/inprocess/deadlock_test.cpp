@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
+#include <string>
 
 #include "core/base/errors.h"
 #include "tests/backends/inprocess/findings_fixture.h"
@@ -88,6 +90,22 @@ TEST_P(Deadlock, ACallThatNobodyWaitsForIsPending) {
               "barrier 'test.forgotten' on tp#0 {0, 1} was submitted and never waited for by rank "
               "1 (tp 1)");
   EXPECT_EQ(report.findings[0].ranks, std::vector<Rank>{Rank{1}});
+}
+
+// Labels live in what the ranks' programs own, and the report is made when all have ended.
+TEST_P(Deadlock, LabelsOfRanksThatAreGoneAreStillTold) {
+  const ClusterReport report = spawn({.tp = 2}, [](TestRank& r) {
+    const auto tp = r.connect(GroupKind::kTp);
+    const auto label = std::make_unique<std::string>("test.a_label_of_this_rank's_own");
+    const CollectiveCall call{.label = *label, .kind = CollectiveKind::kBarrier};
+    run_call(*tp, call);
+    if (r.rank.value == 0) return run_call(*tp, call);
+    tp->submit({&call, 1});
+  });
+  expect_only(report,
+              FindingKind::kPending,
+              "barrier 'test.a_label_of_this_rank's_own' on tp#0 {0, 1} was submitted and never "
+              "waited for by rank 1 (tp 1)");
 }
 
 TEST_P(Deadlock, ARankThatEndsBeforeItsCallCompletesLeavesADeadlock) {
