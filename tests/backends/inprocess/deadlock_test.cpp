@@ -98,9 +98,9 @@ TEST_P(Deadlock, LabelsOfRanksThatAreGoneAreStillTold) {
     const auto tp = r.connect(GroupKind::kTp);
     const auto label = std::make_unique<std::string>("test.a_label_of_this_rank's_own");
     const CollectiveCall call{.label = *label, .kind = CollectiveKind::kBarrier};
-    run_call(*tp, call);
-    if (r.rank.value == 0) return run_call(*tp, call);
-    tp->submit({&call, 1});
+    const Ticket ticket = tp->submit({&call, 1});
+    if (r.rank.value == 0) ticket.source->wait(ticket.sequence, {}, "test.wait");
+    run_call(*tp, {.label = "test.last", .kind = CollectiveKind::kBarrier});
   });
   expect_only(report,
               FindingKind::kPending,
