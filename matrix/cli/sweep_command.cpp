@@ -1,6 +1,7 @@
 // `lockstep sweep`: options understood, then all cases, then the report.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>

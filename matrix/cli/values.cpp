@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <system_error>
 
 #include "core/base/errors.h"
 #include "core/config/fields.h"
