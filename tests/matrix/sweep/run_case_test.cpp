@@ -87,10 +87,23 @@ TEST(RunCase, JudgesEachCaseByItsOwnReferenceWhateverRanBefore) {
     Case steeper = base;
     steeper.recipe.lr *= 1.0 + 1e-6;
     EXPECT_EQ(runner.run("lr", steeper).verdict, Verdict::kPass);
+    Case longer = base;
+    longer.recipe.steps = 2;
+    EXPECT_EQ(runner.run("steps", longer).verdict, Verdict::kPass);
+    Case smaller = base;
+    smaller.recipe.global_batch = 6;
+    EXPECT_EQ(runner.run("batch", smaller).verdict, Verdict::kPass);
     Case wider = base;
     wider.model.norm_eps *= 2.0;
     EXPECT_EQ(runner.run("eps", wider).verdict, Verdict::kPass);
   }
+}
+
+TEST(RunCase, PassesWhereARankHoldsNothingButPaddingOfTheVocabulary) {
+  Case c = small_case(2, 2);
+  c.model.vocab_divisor = 128;  // 90 tokens all lie on the first tp rank
+  c.recipe.steps = 2;           // what went into padding would come out in the second
+  EXPECT_EQ(CaseRunner({}).run("padding", c).verdict, Verdict::kPass);
 }
 
 TEST(RunCase, SaysOfAnUnfinishedTrialOnlyThatItsRankFailed) {

@@ -82,6 +82,24 @@ TEST(LossCheck, FindsAWrongNumberOfTargets) {
   EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{0}));
 }
 
+TEST(LossCheck, GivesNoRatioThatNoSizeExplains) {
+  FakeTrial fake = make_trial({1, 1});
+  fake.step(0, 0).loss *= 1.37;
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].hint, "") << "any two numbers have a ratio";
+}
+
+TEST(LossCheck, TellsOnlyTheFirstStepThatFails) {
+  FakeTrial fake = make_trial({1, 1});
+  fake.step(0, 0).loss *= 2.0;
+  fake.step(0, 1).loss *= 3.0;
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].where, "global loss");
+  EXPECT_EQ(result.compared, result.expected);
+}
+
 TEST(LossCheck, FailsOnNaN) {
   FakeTrial fake = make_trial({1, 1});
   fake.step(0, 0).loss = std::numeric_limits<double>::quiet_NaN();
