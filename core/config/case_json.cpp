@@ -94,9 +94,7 @@ std::vector<std::string> defects_of(const Json& node) {
 [[noreturn]] void refuse_key(const std::string& key) {
   std::vector<std::string> known = {"defects"};
   for (const Field& field : fields()) known.push_back(field.name);
-  const std::string near = nearest_name(key, known);
-  throw UsageError(fmt::format(
-      "case: unknown key '{}'{}", key, near.empty() ? "" : "; did you mean '" + near + "'?"));
+  throw UsageError(fmt::format("case: unknown key '{}'{}", key, did_you_mean(key, known)));
 }
 
 Case starting_case(const Json& json) {

@@ -46,10 +46,6 @@ std::string_view name_of(NodeType type) {
   throw InternalError("unknown type of node");
 }
 
-std::string suggestion(const std::string& near) {
-  return near.empty() ? "" : "; did you mean '" + near + "'?";
-}
-
 const std::string& word_of(const ExpressionNode& node) { return std::get<std::string>(node.value); }
 
 // A quoted text, or a bare word that is taken for a name.
@@ -65,14 +61,14 @@ bool has_choice(const Field& field, const std::string& name) {
 void resolve_choice(ExpressionNode& node, const Field& field) {
   const std::string& word = word_of(node);
   if (!field.choices.empty() && !has_choice(field, word)) {
-    const std::string near = nearest_name(word, field.choices);
-    throw ExpressionError(
-        node.column,
-        fmt::format("{} has no value '{}'{}",
-                    field.name,
-                    word,
-                    near.empty() ? fmt::format("; it is one of {}", fmt::join(field.choices, ", "))
-                                 : suggestion(near)));
+    throw ExpressionError(node.column,
+                          fmt::format("{} has no value '{}'{}",
+                                      field.name,
+                                      word,
+                                      did_you_mean(word,
+                                                   field.choices,
+                                                   fmt::format("; it is one of {}",
+                                                               fmt::join(field.choices, ", ")))));
   }
   node.op = NodeOp::kConstant;
   node.type = NodeType::kName;
@@ -137,9 +133,8 @@ void resolve_alone(ExpressionNode& node) {
   if (node.field == nullptr) {
     std::vector<std::string> known;
     for (const Field& field : fields()) known.push_back(field.name);
-    throw ExpressionError(
-        node.column,
-        fmt::format("unknown field '{}'{}", word, suggestion(nearest_name(word, known))));
+    throw ExpressionError(node.column,
+                          fmt::format("unknown field '{}'{}", word, did_you_mean(word, known)));
   }
   node.op = NodeOp::kField;
   node.type = type_of_field(*node.field);

@@ -63,12 +63,11 @@ Value checked_names(const Field& field, const Value& value) {
   }
   for (const std::string& name : *names) {
     if (std::find(field.choices.begin(), field.choices.end(), name) == field.choices.end()) {
-      const std::string near = nearest_name(name, field.choices);
       throw UsageError(fmt::format("{}: expected {}, got '{}'{}",
                                    field.name,
                                    expected_text(field),
                                    name,
-                                   near.empty() ? "" : "; did you mean '" + near + "'?"));
+                                   did_you_mean(name, field.choices)));
     }
     if (std::count(names->begin(), names->end(), name) > 1) {
       throw UsageError(fmt::format("{}: '{}' is named twice", field.name, name));
@@ -93,13 +92,11 @@ Value checked_choice(const Field& field, const Value& value) {
   if (std::find(field.choices.begin(), field.choices.end(), *name) != field.choices.end()) {
     return value;
   }
-  const std::string near = nearest_name(*name, field.choices);
-  if (near.empty()) refuse(field, value);
-  throw UsageError(fmt::format("{}: expected {}, got '{}'; did you mean '{}'?",
+  throw UsageError(fmt::format("{}: expected {}, got '{}'{}",
                                field.name,
                                expected_text(field),
                                *name,
-                               near));
+                               did_you_mean(*name, field.choices)));
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -187,6 +184,13 @@ std::string nearest_name(std::string_view name, std::span<const std::string> kno
     }
   }
   return nearest;
+}
+
+std::string did_you_mean(std::string_view name,
+                         std::span<const std::string> known,
+                         std::string_view otherwise) {
+  const std::string near = nearest_name(name, known);
+  return near.empty() ? std::string(otherwise) : fmt::format("; did you mean '{}'?", near);
 }
 
 std::string expected_text(const Field& field) {

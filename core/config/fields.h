@@ -44,6 +44,12 @@ const Field* find_field(std::string_view name);
 // The known name nearest to a mistyped one, empty where none is near.
 std::string nearest_name(std::string_view name, std::span<const std::string> known);
 
+// What an error about an unknown name ends with: "; did you mean 'tp'?", or `otherwise` where no
+// known name is near.
+std::string did_you_mean(std::string_view name,
+                         std::span<const std::string> known,
+                         std::string_view otherwise = "");
+
 // The value as the field holds it, after checking type, range and choice: an integer given for a
 // real becomes one. Throws UsageError: "tp: expected an integer from 1 to 4096, got 'two'".
 Value checked_value(const Field& field, const Value& value);

@@ -132,11 +132,10 @@ Case preset_case(std::string_view name) {
     }
     return c;
   }
-  const std::string near = nearest_name(name, names);
   throw UsageError(fmt::format("preset: expected one of {}, got '{}'{}",
                                fmt::join(names, ", "),
                                name,
-                               near.empty() ? "" : "; did you mean '" + near + "'?"));
+                               did_you_mean(name, names)));
 }
 
 }  // namespace lockstep

@@ -62,10 +62,8 @@ void check_command_name(const std::vector<std::string>& words) {
     if (command.name == words.front()) return;
     if (!command.hidden) names.push_back(command.name);
   }
-  const std::string nearest = nearest_name(words.front(), names);
-  throw UsageError(
-      "unknown sub-command '" + words.front() + "'" +
-      (nearest.empty() ? "; see lockstep --help" : "; did you mean '" + nearest + "'?"));
+  throw UsageError("unknown sub-command '" + words.front() + "'" +
+                   did_you_mean(words.front(), names, "; see lockstep --help"));
 }
 
 // "unknown option '--job'; did you mean '--jobs'?", for the first word that nothing takes.
@@ -80,9 +78,7 @@ std::string unexpected(const CLI::App& app, const std::vector<std::string>& word
     if (!flag.starts_with("-") || std::find(flags.begin(), flags.end(), flag) != flags.end()) {
       continue;
     }
-    const std::string nearest = nearest_name(flag, flags);
-    return "unknown option '" + flag + "'" +
-           (nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
+    return "unknown option '" + flag + "'" + did_you_mean(flag, flags);
   }
   return "'" + words.back() + "' was not expected";
 }

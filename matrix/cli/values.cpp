@@ -47,11 +47,8 @@ std::string defect_option(const std::string& text) {
     if (!text.empty() && defect.id.starts_with(text)) beginning_so.push_back(defect.id);
   }
   if (beginning_so.empty()) {
-    const std::string nearest = nearest_name(text, ids);
-    if (!nearest.empty()) beginning_so.push_back(nearest);
-  }
-  if (beginning_so.empty()) {
-    throw UsageError(fmt::format("unknown defect '{}'; see 'lockstep list defects'", text));
+    throw UsageError(fmt::format(
+        "unknown defect '{}'{}", text, did_you_mean(text, ids, "; see 'lockstep list defects'")));
   }
   throw UsageError(fmt::format(
       "unknown defect '{}'; did you mean '{}'?", text, fmt::join(beginning_so, "' or '")));
@@ -65,12 +62,8 @@ std::string choice_option(std::string_view flag,
     if (name == text) return name;
     list += (list.empty() ? "" : ", ") + name;
   }
-  const std::string nearest = nearest_name(text, known);
-  throw UsageError(fmt::format("{}: expected one of {}; got '{}'{}",
-                               flag,
-                               list,
-                               text,
-                               nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+  throw UsageError(fmt::format(
+      "{}: expected one of {}; got '{}'{}", flag, list, text, did_you_mean(text, known)));
 }
 
 const std::vector<BackendRow>& backend_rows() {

@@ -34,9 +34,7 @@ const std::vector<std::string>& known_keys() {
 }
 
 std::string suggestion(const std::string& name, std::span<const std::string> known) {
-  const std::string near = nearest_name(name, known);
-  return near.empty() ? fmt::format("; it is one of {}", fmt::join(known, ", "))
-                      : fmt::format("; did you mean '{}'?", near);
+  return did_you_mean(name, known, fmt::format("; it is one of {}", fmt::join(known, ", ")));
 }
 
 std::string_view name_of(FieldSection section) {

@@ -16,19 +16,18 @@ namespace {
 
 enum class NumberFault { kNone, kSyntax, kTooLarge };
 
-struct ParsedInteger {
-  std::int64_t value = 0;
+template <typename Number>
+struct Parsed {
+  Number value = 0;
   NumberFault fault = NumberFault::kNone;
 };
 
-ParsedInteger parse_integer(const std::string& text) {
-  ParsedInteger result;
+template <typename Number>
+Parsed<Number> parse_whole(const std::string& text) {
+  Parsed<Number> result;
   const char* last = text.data() + text.size();
   const auto [end, error] = std::from_chars(text.data(), last, result.value);
-  // A leading zero is octal to some readers of YAML and decimal to others.
-  const std::size_t sign = text.rfind('-', 0) == 0 ? 1 : 0;
-  const bool leading_zero = text.size() > sign + 1 && text[sign] == '0';
-  if (end != last || text.empty() || leading_zero) {
+  if (end != last || text.empty()) {
     result.fault = NumberFault::kSyntax;
   } else if (error == std::errc::result_out_of_range) {
     result.fault = NumberFault::kTooLarge;
@@ -38,26 +37,19 @@ ParsedInteger parse_integer(const std::string& text) {
   return result;
 }
 
-struct ParsedReal {
-  double value = 0.0;
-  NumberFault fault = NumberFault::kNone;
-};
+Parsed<std::int64_t> parse_integer(const std::string& text) {
+  // A leading zero is octal to some readers of YAML and decimal to others.
+  const std::size_t sign = text.starts_with('-') ? 1 : 0;
+  const bool leading_zero = text.size() > sign + 1 && text[sign] == '0';
+  if (leading_zero) return {.value = 0, .fault = NumberFault::kSyntax};
+  return parse_whole<std::int64_t>(text);
+}
 
-ParsedReal parse_real(const std::string& text) {
-  ParsedReal result;
+Parsed<double> parse_real(const std::string& text) {
   // from_chars also takes "inf" and "nan", which no field does.
-  const bool plain =
-      !text.empty() && text.find_first_not_of("0123456789+-.eE") == std::string::npos;
-  const char* last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, result.value);
-  if (!plain || end != last) {
-    result.fault = NumberFault::kSyntax;
-  } else if (error == std::errc::result_out_of_range) {
-    result.fault = NumberFault::kTooLarge;
-  } else if (error != std::errc()) {
-    result.fault = NumberFault::kSyntax;
-  }
-  return result;
+  const bool plain = text.find_first_not_of("0123456789+-.eE") == std::string::npos;
+  if (!plain) return {.value = 0.0, .fault = NumberFault::kSyntax};
+  return parse_whole<double>(text);
 }
 
 class ValueReader {
@@ -122,14 +114,14 @@ class ValueReader {
 
   std::int64_t integer(const YamlNode& node) const {
     if (!is_plain(node)) refuse(node);
-    const ParsedInteger parsed = parse_integer(node.text);
+    const Parsed<std::int64_t> parsed = parse_integer(node.text);
     if (parsed.fault != NumberFault::kNone) refuse(node, parsed.fault);
     return parsed.value;
   }
 
   double real(const YamlNode& node) const {
     if (!is_plain(node)) refuse(node);
-    const ParsedReal parsed = parse_real(node.text);
+    const Parsed<double> parsed = parse_real(node.text);
     if (parsed.fault != NumberFault::kNone) refuse(node, parsed.fault);
     return parsed.value;
   }
@@ -156,14 +148,12 @@ const Field& read_field(const YamlNode& key, const std::string& file, const std:
     for (const Field& candidate : fields()) {
       if (candidate.set || candidate.name == "num_micro_batches") known.push_back(candidate.name);
     }
-    const std::string near = nearest_name(key.text, known);
     fail(file,
          key.place,
-         fmt::format("{}unknown field '{}'; {}",
+         fmt::format("{}unknown field '{}'{}",
                      prefix,
                      key.text,
-                     near.empty() ? "'lockstep list axes' shows all fields"
-                                  : "did you mean '" + near + "'?"));
+                     did_you_mean(key.text, known, "; 'lockstep list axes' shows all fields")));
   }
   if (!field->set && field->name != "num_micro_batches") {
     fail(file,
@@ -185,8 +175,9 @@ std::int64_t read_integer(const YamlNode& node,
                           std::int64_t smallest,
                           const std::string& file) {
   const bool plain = node.kind == YamlKind::kScalar && !node.quoted;
-  const ParsedInteger parsed =
-      plain ? parse_integer(node.text) : ParsedInteger{.value = 0, .fault = NumberFault::kSyntax};
+  const Parsed<std::int64_t> parsed =
+      plain ? parse_integer(node.text)
+            : Parsed<std::int64_t>{.value = 0, .fault = NumberFault::kSyntax};
   if (parsed.fault == NumberFault::kNone && parsed.value >= smallest) return parsed.value;
   const bool too_large = parsed.fault == NumberFault::kTooLarge;
   fail(file,
