@@ -58,7 +58,7 @@ std::string missing_text(const RankTexts& texts, const Meeting& meeting) {
     if (found != deeds.end()) {
       found->second.push_back(rank);
     } else {
-      deeds.push_back({std::move(doing), {rank}});
+      deeds.emplace_back(std::move(doing), std::vector<Rank>{rank});
     }
   }
   std::string text;

@@ -12,7 +12,7 @@
 namespace lockstep::sim {
 namespace {
 
-using Run = std::function<CheckResult(const TrialResult&, const Oracle&)>;
+using Run = CheckResult (*)(const TrialResult&, const Oracle&);
 
 Check built(std::string name, std::string summary, Run run) {
   return {.name = std::move(name), .summary = std::move(summary), .built = true, .run = run};

@@ -1,7 +1,6 @@
 // The table of checks: each holds a finished trial against what must be true.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,7 +16,7 @@ struct Check {
   std::string name;
   std::string summary;  // "holds when ..."
   bool built;
-  std::function<CheckResult(const TrialResult&, const Oracle&)> run;  // none where not built
+  CheckResult (*run)(const TrialResult&, const Oracle&);  // null where not built
 };
 
 // In the order in which results show them (architecture, section 6).

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/base/errors.h"
 #include "core/ops/host.h"
 #include "tests/support/rank_fixture.h"

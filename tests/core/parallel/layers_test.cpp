@@ -1,6 +1,8 @@
 // Parallel layers on any number of ranks give what they give on one, forward and backward.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/base/errors.h"
 #include "core/ops/host.h"
 #include "core/parallel/linear.h"

@@ -1,6 +1,7 @@
 // The reference's hand-written backward against differences of its objective.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/base/random.h"

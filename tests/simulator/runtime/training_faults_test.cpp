@@ -2,6 +2,7 @@
 // and whenever a collective completes.
 #include <gtest/gtest.h>
 
+#include <exception>
 #include <stdexcept>
 
 #include "core/base/errors.h"

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <exception>
+
 #include "core/base/digest.h"
 #include "core/config/presets.h"
 
