@@ -18,7 +18,7 @@ Tensor own_rows(const RankContext& context, const CollectiveSite& site, const Te
   LOCKSTEP_CHECK(x.shape[0] % size == 0,
                  to_text(x.shape) + " has no equal rows for " + std::to_string(size) + " ranks");
   const std::int64_t rows = x.shape[0] / size;
-  return x.rows(rows * context.group_rank(site.group), rows);
+  return x.rows(rows * context.group_rank(site.group).value, rows);
 }
 
 Tensor own_columns(const RankContext& context, const CollectiveSite& site, const Tensor& x) {
@@ -26,7 +26,7 @@ Tensor own_columns(const RankContext& context, const CollectiveSite& site, const
   LOCKSTEP_CHECK(x.shape.last() % size == 0,
                  to_text(x.shape) + " has no equal columns for " + std::to_string(size) + " ranks");
   const std::int64_t width = x.shape.last() / size;
-  return columns(context.ops, x, width * context.group_rank(site.group), width);
+  return columns(context.ops, x, width * context.group_rank(site.group).value, width);
 }
 
 Tensor gathered_columns(const RankContext& context, const CollectiveSite& site, const Tensor& x) {

@@ -7,20 +7,6 @@
 
 namespace lockstep {
 
-std::string_view name_of(Axis axis) {
-  switch (axis) {
-    case Axis::kTp:
-      return "tp";
-    case Axis::kCp:
-      return "cp";
-    case Axis::kDp:
-      return "dp";
-    case Axis::kPp:
-      return "pp";
-  }
-  throw InternalError("unknown axis");
-}
-
 std::string_view name_of(PlacementKind kind) {
   switch (kind) {
     case PlacementKind::kReplicate:
@@ -51,7 +37,7 @@ ShardSlice slice_of(const ParameterSpec& spec, const Mesh& mesh, Rank rank) {
   }
   return slice_of(*spec.cut,
                   spec.full_shape[static_cast<std::size_t>(spec.cut->dim)],
-                  mesh.coordinate(rank, name_of(spec.cut->axis)));
+                  mesh.coordinate(rank, spec.cut->axis));
 }
 
 std::vector<std::int64_t> local_shape(const ParameterSpec& spec) {

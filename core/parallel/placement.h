@@ -14,10 +14,6 @@
 
 namespace lockstep {
 
-enum class Axis { kTp, kCp, kDp, kPp };
-inline constexpr int kNumAxes = 4;
-std::string_view name_of(Axis axis);
-
 enum class PlacementKind {
   kReplicate,  // the same on every rank of the axis, and kept so
   kInvariant,  // comes out the same on every rank by computation: nothing to do
@@ -27,7 +23,7 @@ enum class PlacementKind {
 };
 std::string_view name_of(PlacementKind kind);
 
-using Placements = std::array<PlacementKind, kNumAxes>;  // by Axis
+using Placements = std::array<PlacementKind, kNumDenseAxes>;  // by Axis, the dense ones
 
 // Which part of which dim a rank holds: part r of `num_parts` equal ones of a dim padded to
 // num_parts * part_size. Indices from the full size on are padding.

@@ -18,8 +18,8 @@ const Group& own_group(const RankContext& context, GroupKind kind) {
 
 int RankContext::group_size(GroupKind kind) const { return own_group(*this, kind).size(); }
 
-int RankContext::group_rank(GroupKind kind) const {
-  return own_group(*this, kind).rank_of(rank).value().value;
+GroupRank RankContext::group_rank(GroupKind kind) const {
+  return own_group(*this, kind).rank_of(rank).value();
 }
 
 }  // namespace lockstep

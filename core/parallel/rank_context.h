@@ -18,7 +18,7 @@ struct RankContext {
 
   // Members of this rank's group of a kind, and its place among them.
   int group_size(GroupKind kind) const;
-  int group_rank(GroupKind kind) const;
+  GroupRank group_rank(GroupKind kind) const;
 };
 
 }  // namespace lockstep

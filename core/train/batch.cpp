@@ -23,25 +23,26 @@ std::string to_text(const BatchPlan& plan) {
                      plan.dp_stride);
 }
 
-std::int64_t global_micro_batch(const BatchPlan& plan, std::int64_t micro_batch, int dp_rank) {
-  return micro_batch * plan.micro_batch_stride + dp_rank * plan.dp_stride;
+std::int64_t global_micro_batch(const BatchPlan& plan,
+                                std::int64_t micro_batch,
+                                GroupRank dp_rank) {
+  return micro_batch * plan.micro_batch_stride + dp_rank.value * plan.dp_stride;
 }
 
 MicroBatch make_micro_batch(const RankContext& context,
                             const Case& c,
                             const BatchPlan& plan,
-                            std::int64_t step,
-                            std::int64_t index) {
+                            const MicroBatchId& id) {
   std::vector<std::int64_t> ids;
   std::vector<std::int64_t> labels;
   std::vector<double> weights;
   std::int64_t targets = 0;
   for (std::int64_t position = 0; position < c.recipe.seq; ++position) {
     for (std::int64_t b = 0; b < plan.micro_batch; ++b) {
-      const std::int64_t sample = index * plan.micro_batch + b;
-      const bool counts = is_target(c, step, sample, position);
-      ids.push_back(token(c, step, sample, position));
-      labels.push_back(token(c, step, sample, position + 1));
+      const std::int64_t sample = id.global_micro_batch * plan.micro_batch + b;
+      const bool counts = is_target(c, id.step, sample, position);
+      ids.push_back(token(c, id.step, sample, position));
+      labels.push_back(token(c, id.step, sample, position + 1));
       weights.push_back(counts ? 1.0 : 0.0);
       targets += counts ? 1 : 0;
     }

@@ -9,8 +9,9 @@
 
 namespace lockstep {
 
-// Micro-batch m of dp rank d is global micro-batch m * micro_batch_stride + d * dp_stride, and
-// holds the samples from that number times micro_batch on (architecture, section 5).
+// Micro-batch m of the rank with GroupRank d in its dp group is global micro-batch m *
+// micro_batch_stride + d * dp_stride, and holds the samples from that number times micro_batch on
+// (architecture, section 5).
 struct BatchPlan {
   std::int64_t num_micro_batches = 0;  // of one dp rank
   std::int64_t micro_batch = 0;        // samples
@@ -21,13 +22,17 @@ struct BatchPlan {
 BatchPlan plan_batch(const Case& c);
 std::string to_text(const BatchPlan& plan);
 
-std::int64_t global_micro_batch(const BatchPlan& plan, std::int64_t micro_batch, int dp_rank);
+std::int64_t global_micro_batch(const BatchPlan& plan, std::int64_t micro_batch, GroupRank dp_rank);
 
-// Global micro-batch `index` of `step`. Labels are shifted before anything is cut.
+struct MicroBatchId {
+  std::int64_t step = 0;
+  std::int64_t global_micro_batch = 0;  // within the step
+};
+
+// Labels are shifted before anything is cut.
 MicroBatch make_micro_batch(const RankContext& context,
                             const Case& c,
                             const BatchPlan& plan,
-                            std::int64_t step,
-                            std::int64_t index);
+                            const MicroBatchId& id);
 
 }  // namespace lockstep

@@ -96,7 +96,7 @@ void initialise(const RankContext& context,
     if (entry.cut.has_value()) {
       slice = slice_of(*entry.cut,
                        spec.full_shape[static_cast<std::size_t>(entry.cut->dim)],
-                       context.mesh.coordinate(context.rank, name_of(entry.cut->axis)));
+                       context.mesh.coordinate(context.rank, entry.cut->axis));
     }
     write_reals(context.ops,
                 shard_values(entry, spec, slice),

@@ -25,10 +25,10 @@ class Trainer {
     StepResult result;
     StepTotals totals;
     gradients_.zero();
-    const int dp_rank = context_.group_rank(GroupKind::kDp);
+    const GroupRank dp_rank = context_.group_rank(GroupKind::kDp);
     for (std::int64_t m = 0; m < plans_.batch.num_micro_batches; ++m) {
       const std::int64_t index = global_micro_batch(plans_.batch, m, dp_rank);
-      result.losses.push_back(run_micro_batch(step, index, totals));
+      result.losses.push_back(run_micro_batch({.step = step, .global_micro_batch = index}, totals));
     }
     result.loss = finalize_grads(context_, plans_.finalize, gradients_, totals).objective;
     result.gradients = shards("snapshot.gradient",
@@ -40,8 +40,8 @@ class Trainer {
   }
 
  private:
-  MicroBatchLoss run_micro_batch(std::int64_t step, std::int64_t index, StepTotals& totals) {
-    const MicroBatch batch = make_micro_batch(context_, case_, plans_.batch, step, index);
+  MicroBatchLoss run_micro_batch(const MicroBatchId& id, StepTotals& totals) {
+    const MicroBatch batch = make_micro_batch(context_, case_, plans_.batch, id);
     Tape tape(context_.ops);
     const Variable loss_sum = model_.loss_sum(context_, tape, batch);
     const double scale = loss_scale(plans_.loss, batch.targets);
@@ -51,7 +51,7 @@ class Trainer {
     const double sum = read_reals(context_.ops, loss_sum.value, "loss.read")[0];
     totals.objective += sum * scale;
     totals.targets += static_cast<double>(batch.targets);
-    return {.global_micro_batch = index,
+    return {.global_micro_batch = id.global_micro_batch,
             .loss = sum / static_cast<double>(std::max<std::int64_t>(batch.targets, 1)),
             .targets = batch.targets};
   }

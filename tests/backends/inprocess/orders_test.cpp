@@ -113,7 +113,7 @@ TEST(ReductionOrder, ShuffledIsTheSameInAllGroupsOfAKind) {
         [&](TestRank& r) {
           const auto dp = r.connect(GroupKind::kDp);
           const double by_dp_rank[] = {kHuge, 1.0, -kHuge};
-          const Tensor value = r.tensor({by_dp_rank[r.mesh.coordinate(r.rank, "dp")]});
+          const Tensor value = r.tensor({by_dp_rank[r.mesh.coordinate(r.rank, Axis::kDp)]});
           run_call(*dp, {.label = "test.sum", .input = value.buffer(), .output = value.buffer()});
           sums[static_cast<std::size_t>(r.rank.value)] = values_of(value)[0];
         },

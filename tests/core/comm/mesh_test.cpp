@@ -150,9 +150,26 @@ TEST(Mesh, AMiddleStageIsInNoEmbeddingGroup) {
 TEST(Mesh, DescribesARankByItsDenseAxes) {
   const Mesh mesh(layout_of({.tp = 2, .dp = 3}));
   EXPECT_EQ(mesh.describe({3}), "tp 1, dp 1");
-  EXPECT_EQ(mesh.coordinate({5}, "dp"), 2);
-  EXPECT_EQ(mesh.coordinate({5}, "etp"), 0);
+  EXPECT_EQ(mesh.coordinate({5}, Axis::kDp), 2);
+  EXPECT_EQ(mesh.coordinate({5}, Axis::kEtp), 0);
   EXPECT_EQ(Mesh(layout_of({})).describe({0}), "alone");
+}
+
+TEST(Mesh, ACoordinateIsThePlaceInTheGroupOfThatAxis) {
+  const Mesh mesh(layout_of({.tp = 2, .cp = 3, .pp = 2, .dp = 2, .ep = 2, .etp = 3}));
+  const std::vector<std::pair<Axis, GroupKind>> axes = {{Axis::kTp, GroupKind::kTp},
+                                                        {Axis::kCp, GroupKind::kCp},
+                                                        {Axis::kDp, GroupKind::kDp},
+                                                        {Axis::kPp, GroupKind::kPp},
+                                                        {Axis::kEtp, GroupKind::kEtp},
+                                                        {Axis::kEp, GroupKind::kEp},
+                                                        {Axis::kEdp, GroupKind::kEdp}};
+  for (const auto& [axis, kind] : axes) {
+    for (int rank = 0; rank < mesh.world(); ++rank) {
+      const std::optional<GroupRank> place = mesh.group_of(kind, {rank})->rank_of({rank});
+      EXPECT_EQ(GroupRank{mesh.coordinate({rank}, axis)}, place) << name_of(axis) << " " << rank;
+    }
+  }
 }
 
 }  // namespace

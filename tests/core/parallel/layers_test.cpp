@@ -34,7 +34,7 @@ struct Outcome {
 // Column- then row-parallel on the same weights, cut for this rank.
 Outcome mlp_on(const RankContext& context) {
   const int tp = context.group_size(GroupKind::kTp);
-  const int r = context.group_rank(GroupKind::kTp);
+  const int r = context.group_rank(GroupKind::kTp).value;
   const Tensor w1 = known_tensor(context, {kFfn, kHidden}, 1);
   const Tensor w2 = known_tensor(context, {kFfn, kHidden}, 2);  // transposed below
   std::vector<double> w2_columns;
@@ -72,7 +72,7 @@ TEST(ParallelLinear, AnyNumberOfRanksGivesOneRanksResult) {
 // Embedding and loss on a vocabulary of 10 padded to a multiple of tp.
 Outcome vocabulary_on(const RankContext& context) {
   const int tp = context.group_size(GroupKind::kTp);
-  const int r = context.group_rank(GroupKind::kTp);
+  const int r = context.group_rank(GroupKind::kTp).value;
   const std::int64_t rows = (kVocabulary + tp - 1) / tp;
   const std::int64_t first = r * rows;
   const std::int64_t real = std::clamp<std::int64_t>(kVocabulary - first, 0, rows);

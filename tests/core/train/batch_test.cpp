@@ -20,7 +20,7 @@ TEST(BatchPlan, DataRanksShareTheGlobalMicroBatchesRoundRobin) {
   std::set<std::int64_t> seen;
   for (int d = 0; d < 3; ++d) {
     for (std::int64_t m = 0; m < plan.num_micro_batches; ++m) {
-      const std::int64_t index = global_micro_batch(plan, m, d);
+      const std::int64_t index = global_micro_batch(plan, m, {d});
       EXPECT_EQ(index % 3, d);
       EXPECT_TRUE(seen.insert(index).second);
     }
@@ -32,7 +32,8 @@ TEST(MicroBatch, RowsAreSequenceMajorAndLabelsAreTheNextTokens) {
   Case c = preset_case("tiny-linear");
   c.recipe.micro_batch = 2;
   test::spawn_contexts(test::layout_of({}), [&](const RankContext& context) {
-    const MicroBatch batch = make_micro_batch(context, c, plan_batch(c), 1, 3);
+    const MicroBatch batch =
+        make_micro_batch(context, c, plan_batch(c), {.step = 1, .global_micro_batch = 3});
     std::int64_t targets = 0;
     for (std::int64_t s = 0; s < c.recipe.seq; ++s) {
       for (std::int64_t b = 0; b < 2; ++b) {

@@ -44,7 +44,7 @@ TEST(Initialise, EachRankHoldsItsPartOfTheSameModelAndZerosInThePadding) {
   const auto report = test::spawn_contexts(c.layout, [&](const RankContext& context) {
     const Parameters parameters(context.ops, table);
     initialise(context, plan_init(table, c.recipe), table, parameters);
-    const int tp = context.group_rank(GroupKind::kTp);
+    const int tp = context.group_rank(GroupKind::kTp).value;
     const Tensor embedding = parameters[{0}].value;  // 16 rows a rank, 90 real
     for (std::int64_t row = 0; row < 16; ++row) {
       const std::int64_t global = tp * 16 + row;
