@@ -4,7 +4,7 @@
 namespace lockstep {
 
 Tensor new_tensor(const OpContext& ops, const Shape& shape, std::string_view label) {
-  return allocate_tensor(ops.device, ops.dtype, shape, label);
+  return allocate_tensor(ops.device, ops.dtype, shape, label, ops.stream);
 }
 
 Cost cost_of(const KernelWork& work) {

@@ -12,6 +12,7 @@ struct OpContext {
   Device& device;
   const KernelTable& kernels;
   DType dtype = DType::kF64;  // of activations and parameters
+  Stream stream = {};         // on which ops run and their outputs are allocated
 };
 
 // New memory for an op's output.
@@ -37,6 +38,7 @@ void launch_kernel(const OpContext& ops,
        .reads = work.reads,
        .writes = work.writes,
        .cost = cost_of(work),
+       .stream = ops.stream,
        .body = [kernel, &args](const LaunchTarget& target) { kernel(target, args); }});
 }
 

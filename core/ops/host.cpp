@@ -33,7 +33,7 @@ Tensor integers_from_host(const OpContext& ops,
                           std::span<const std::int64_t> values,
                           const Shape& shape,
                           std::string_view label) {
-  const Tensor tensor = allocate_tensor(ops.device, DType::kI64, shape, label);
+  const Tensor tensor = allocate_tensor(ops.device, DType::kI64, shape, label, ops.stream);
   check_count(values.size(), tensor);
   launch_from_host(
       ops, label, ops.kernels.integers_from_host, {.from = values.data(), .to = tensor.buffer()});
@@ -60,6 +60,7 @@ std::vector<double> read_reals(const OpContext& ops,
        .kind = LaunchKind::kHostRead,
        .reads = {&args.from, 1},
        .cost = {.flops = 0, .bytes = args.from.num_bytes()},
+       .stream = ops.stream,
        .body = [&](const LaunchTarget& target) { ops.kernels.reals_to_host(target, args); }});
   return values;
 }

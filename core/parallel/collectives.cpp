@@ -6,9 +6,25 @@
 namespace lockstep {
 namespace {
 
-void run(const RankContext& context, GroupKind group, const CollectiveCall& call) {
-  const Ticket ticket = context.communicators.of(group).submit({&call, 1});
-  wait_for(context.ops.device, ticket, call.label);
+void run(const RankContext& context, const CollectiveSite& site, CollectiveCall call) {
+  call.label = site.label;
+  call.stream = context.ops.stream;
+  const Ticket ticket = context.communicators.of(site.group).submit({&call, 1});
+  wait_for(context.ops.device, ticket, call.label, call.stream);
+}
+
+// What the call makes of `x`, as a new tensor of `shape`.
+Tensor run_on(const Tensor& x,
+              const RankContext& context,
+              const CollectiveSite& site,
+              const Shape& shape,
+              CollectiveCall call) {
+  const OpContext& ops = context.ops;
+  const Tensor out = allocate_tensor(ops.device, x.dtype, shape, site.label, ops.stream);
+  call.input = x.buffer();
+  call.output = out.buffer();
+  run(context, site, call);
+  return out;
 }
 
 }  // namespace
@@ -18,9 +34,8 @@ void all_reduce(const RankContext& context,
                 const Tensor& tensor,
                 ReduceOp op) {
   run(context,
-      site.group,
-      {.label = site.label,
-       .kind = CollectiveKind::kAllReduce,
+      site,
+      {.kind = CollectiveKind::kAllReduce,
        .input = tensor.buffer(),
        .output = tensor.buffer(),
        .op = op});
@@ -30,28 +45,13 @@ Tensor all_reduced(const RankContext& context,
                    const CollectiveSite& site,
                    const Tensor& x,
                    ReduceOp op) {
-  const Tensor out = allocate_tensor(context.ops.device, x.dtype, x.shape, site.label);
-  run(context,
-      site.group,
-      {.label = site.label,
-       .kind = CollectiveKind::kAllReduce,
-       .input = x.buffer(),
-       .output = out.buffer(),
-       .op = op});
-  return out;
+  return run_on(x, context, site, x.shape, {.kind = CollectiveKind::kAllReduce, .op = op});
 }
 
 Tensor all_gather_rows(const RankContext& context, const CollectiveSite& site, const Tensor& x) {
   Shape shape = x.shape;
   shape.set(0, shape[0] * context.group_size(site.group));
-  const Tensor out = allocate_tensor(context.ops.device, x.dtype, shape, site.label);
-  run(context,
-      site.group,
-      {.label = site.label,
-       .kind = CollectiveKind::kAllGather,
-       .input = x.buffer(),
-       .output = out.buffer()});
-  return out;
+  return run_on(x, context, site, shape, {.kind = CollectiveKind::kAllGather});
 }
 
 Tensor reduce_scatter_rows(const RankContext& context,
@@ -63,14 +63,7 @@ Tensor reduce_scatter_rows(const RankContext& context,
                  std::to_string(shape[0]) + " rows cannot be scattered over " +
                      std::to_string(size) + " ranks");
   shape.set(0, shape[0] / size);
-  const Tensor out = allocate_tensor(context.ops.device, x.dtype, shape, site.label);
-  run(context,
-      site.group,
-      {.label = site.label,
-       .kind = CollectiveKind::kReduceScatter,
-       .input = x.buffer(),
-       .output = out.buffer()});
-  return out;
+  return run_on(x, context, site, shape, {.kind = CollectiveKind::kReduceScatter});
 }
 
 }  // namespace lockstep

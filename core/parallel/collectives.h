@@ -1,4 +1,4 @@
-// Blocking collectives on tensors: one submit, then the labelled wait.
+// Blocking collectives on tensors: one submit, then the labelled wait, on the context's stream.
 #pragma once
 
 #include "core/parallel/rank_context.h"
