@@ -8,6 +8,10 @@
 namespace lockstep {
 namespace {
 
+LinearSaved linear_saved(std::span<const Tensor> saved) {
+  return {.x = saved[0], .weight = saved[1]};
+}
+
 RmsNormSaved norm_saved(std::span<const Tensor> saved) {
   return {.x = saved[0], .g = saved[1], .inverse_rms_T = saved[2]};
 }
@@ -16,20 +20,22 @@ RmsNormSaved norm_saved(std::span<const Tensor> saved) {
 
 Variable linear(Tape& tape, const Variable& x, const Parameter& weight) {
   const ParameterId id = weight.id;
-  return tape.record(
-      {.label = "linear",
-       .inputs = {x},
-       .outputs = {linear(tape.ops(), x.value, weight.value)},
-       .parameters = {id},
-       .saved = {x.value, weight.value},
-       .backward_input = [](const BackwardCall& call) -> std::vector<Tensor> {
-         return {linear_backward_input(call.ops, call.output_gradients[0], call.saved[1])};
-       },
-       .backward_weight =
-           [id](const BackwardCall& call, GradientSink& sink) {
-             sink.accumulate(
-                 id, linear_backward_weight(call.ops, call.output_gradients[0], call.saved[0]));
-           }})[0];
+  return tape.record({.label = "linear",
+                      .inputs = {x},
+                      .outputs = {linear(tape.ops(), x.value, weight.value)},
+                      .parameters = {id},
+                      .saved = {x.value, weight.value},
+                      .backward_input = [](const BackwardCall& call) -> std::vector<Tensor> {
+                        return {linear_backward_input(
+                            call.ops, linear_saved(call.saved), call.output_gradients[0])};
+                      },
+                      .backward_weight =
+                          [id](const BackwardCall& call, GradientSink& sink) {
+                            sink.accumulate(
+                                id,
+                                linear_backward_weight(
+                                    call.ops, linear_saved(call.saved), call.output_gradients[0]));
+                          }})[0];
 }
 
 Variable rms_norm(Tape& tape, const Variable& x, const Parameter& g, double eps) {
@@ -54,13 +60,14 @@ Variable rms_norm(Tape& tape, const Variable& x, const Parameter& g, double eps)
 }
 
 Variable silu(Tape& tape, const Variable& x) {
-  return tape.record({.label = "silu",
-                      .inputs = {x},
-                      .outputs = {silu(tape.ops(), x.value)},
-                      .saved = {x.value},
-                      .backward_input = [](const BackwardCall& call) -> std::vector<Tensor> {
-                        return {silu_backward(call.ops, call.saved[0], call.output_gradients[0])};
-                      }})[0];
+  return tape.record(
+      {.label = "silu",
+       .inputs = {x},
+       .outputs = {silu(tape.ops(), x.value)},
+       .saved = {x.value},
+       .backward_input = [](const BackwardCall& call) -> std::vector<Tensor> {
+         return {silu_backward(call.ops, {.x = call.saved[0]}, call.output_gradients[0])};
+       }})[0];
 }
 
 Variable add(Tape& tape, const Variable& a, const Variable& b) {
@@ -86,7 +93,9 @@ Variable embedding(Tape& tape,
        .backward_weight = [id, shape, shard](const BackwardCall& call, GradientSink& sink) {
          sink.accumulate(
              id,
-             embedding_backward(call.ops, call.saved[0], call.output_gradients[0], shape, shard));
+             embedding_backward(call.ops,
+                                {.ids = call.saved[0], .weight_shape = shape, .shard = shard},
+                                call.output_gradients[0]));
        }})[0];
 }
 

@@ -26,12 +26,7 @@ void check_same_size(const Tensor& a, const Tensor& b) {
                  "sizes differ: " + to_text(a.shape) + " and " + to_text(b.shape));
 }
 
-void launch_scale(const OpContext& ops,
-                  const Tensor& x,
-                  const Tensor& out,
-                  double factor,
-                  std::string_view label) {
-  const ScaleArgs args{.x = x.buffer(), .out = out.buffer(), .factor = factor};
+void launch_scale(const OpContext& ops, const ScaleArgs& args, std::string_view label) {
   launch_elementwise(ops, label, {args.x}, args.out, ops.kernels.scale, args);
 }
 
@@ -48,7 +43,8 @@ Tensor silu(const OpContext& ops, const Tensor& x) {
   return out;
 }
 
-Tensor silu_backward(const OpContext& ops, const Tensor& x, const Tensor& dy) {
+Tensor silu_backward(const OpContext& ops, const SiluSaved& saved, const Tensor& dy) {
+  const Tensor& x = saved.x;
   check_same_size(x, dy);
   const Tensor out = new_tensor(ops, x.shape, "silu.dx");
   const UnaryBackwardArgs args{.x = x.buffer(), .dy = dy.buffer(), .out = out.buffer()};
@@ -70,23 +66,25 @@ void fill(const OpContext& ops, const Tensor& out, double value, std::string_vie
   launch_elementwise(ops, label, {}, args.out, ops.kernels.fill, args);
 }
 
-void accumulate(const OpContext& ops, const Tensor& x, const Tensor& out, std::string_view label) {
-  check_same_size(x, out);
-  const AccumulateArgs args{.x = x.buffer(), .out = out.buffer()};
+void accumulate(const OpContext& ops, const Accumulation& accumulation, std::string_view label) {
+  check_same_size(accumulation.x, accumulation.sum);
+  const AccumulateArgs args{.x = accumulation.x.buffer(), .out = accumulation.sum.buffer()};
   launch_elementwise(ops, label, {args.x, args.out}, args.out, ops.kernels.accumulate, args);
 }
 
 void scale_in_place(const OpContext& ops, const Tensor& x, double factor, std::string_view label) {
-  launch_scale(ops, x, x, factor, label);
+  launch_scale(ops, {.x = x.buffer(), .out = x.buffer(), .factor = factor}, label);
 }
 
 Tensor scaled(const OpContext& ops, const Tensor& x, double factor) {
   const Tensor out = new_tensor(ops, x.shape, "scale.out");
-  launch_scale(ops, x, out, factor, "op.scale");
+  launch_scale(ops, {.x = x.buffer(), .out = out.buffer(), .factor = factor}, "op.scale");
   return out;
 }
 
 Tensor scaled_by(const OpContext& ops, const Tensor& x, const Tensor& factor) {
+  LOCKSTEP_CHECK(factor.num_elements() == 1,
+                 "a factor of shape " + to_text(factor.shape) + " is no single number");
   const Tensor out = new_tensor(ops, x.shape, "scale_by.out");
   const ScaleByArgs args{.x = x.buffer(), .factor = factor.buffer(), .out = out.buffer()};
   launch_elementwise(

@@ -1,18 +1,29 @@
-// Elementwise ops, sums and copies.
+// Elementwise ops, sums and copies. Unless they say more, two tensors need only be of equal size,
+// and a new one has the shape of the first.
 #pragma once
 
 #include "core/ops/context.h"
 
 namespace lockstep {
 
+// y = x sigmoid(x)
 Tensor silu(const OpContext& ops, const Tensor& x);
-Tensor silu_backward(const OpContext& ops, const Tensor& x, const Tensor& dy);
+// What backward needs of the forward pass.
+struct SiluSaved {
+  Tensor x;
+};
+Tensor silu_backward(const OpContext& ops, const SiluSaved& saved, const Tensor& dy);
 
+// a + b as a new tensor
 Tensor add(const OpContext& ops, const Tensor& a, const Tensor& b);
 
 void fill(const OpContext& ops, const Tensor& out, double value, std::string_view label);
-// out += x
-void accumulate(const OpContext& ops, const Tensor& x, const Tensor& out, std::string_view label);
+// sum += x
+struct Accumulation {
+  Tensor x;
+  Tensor sum;
+};
+void accumulate(const OpContext& ops, const Accumulation& accumulation, std::string_view label);
 // x *= factor
 void scale_in_place(const OpContext& ops, const Tensor& x, double factor, std::string_view label);
 // factor * x as a new tensor

@@ -19,9 +19,7 @@ void multiply(const OpContext& ops, std::string_view label, const MatmulArgs& ar
                 args);
 }
 
-}  // namespace
-
-Shape linear_shape(const Shape& x, const Shape& weight) {
+Shape output_shape(const Shape& x, const Shape& weight) {
   LOCKSTEP_CHECK(weight.num_dims() == 2 && x.last() == weight[1],
                  "linear: x " + to_text(x) + " does not fit W " + to_text(weight));
   Shape shape = x;
@@ -29,8 +27,10 @@ Shape linear_shape(const Shape& x, const Shape& weight) {
   return shape;
 }
 
+}  // namespace
+
 Tensor linear(const OpContext& ops, const Tensor& x, const Tensor& weight) {
-  const Tensor y = new_tensor(ops, linear_shape(x.shape, weight.shape), "linear.y");
+  const Tensor y = new_tensor(ops, output_shape(x.shape, weight.shape), "linear.y");
   multiply(ops,
            "op.linear",
            {.a = x.buffer(),
@@ -43,7 +43,8 @@ Tensor linear(const OpContext& ops, const Tensor& x, const Tensor& weight) {
   return y;
 }
 
-Tensor linear_backward_input(const OpContext& ops, const Tensor& dy, const Tensor& weight) {
+Tensor linear_backward_input(const OpContext& ops, const LinearSaved& saved, const Tensor& dy) {
+  const Tensor& weight = saved.weight;
   LOCKSTEP_CHECK(dy.shape.last() == weight.shape[0],
                  "linear: dy " + to_text(dy.shape) + " does not fit W " + to_text(weight.shape));
   Shape shape = dy.shape;
@@ -60,7 +61,8 @@ Tensor linear_backward_input(const OpContext& ops, const Tensor& dy, const Tenso
   return dx;
 }
 
-Tensor linear_backward_weight(const OpContext& ops, const Tensor& dy, const Tensor& x) {
+Tensor linear_backward_weight(const OpContext& ops, const LinearSaved& saved, const Tensor& dy) {
+  const Tensor& x = saved.x;
   LOCKSTEP_CHECK(rows_of(dy) == rows_of(x),
                  "linear: dy " + to_text(dy.shape) + " does not fit x " + to_text(x.shape));
   const Tensor dw = new_tensor(ops, {dy.shape.last(), x.shape.last()}, "linear.dw");

@@ -5,11 +5,16 @@
 
 namespace lockstep {
 
-Shape linear_shape(const Shape& x, const Shape& weight);
 Tensor linear(const OpContext& ops, const Tensor& x, const Tensor& weight);
+
+// What backward needs of the forward pass: the weight for the input's gradient, x for the weight's.
+struct LinearSaved {
+  Tensor x;
+  Tensor weight;
+};
 // dx = dy W
-Tensor linear_backward_input(const OpContext& ops, const Tensor& dy, const Tensor& weight);
+Tensor linear_backward_input(const OpContext& ops, const LinearSaved& saved, const Tensor& dy);
 // dW = dy^T x
-Tensor linear_backward_weight(const OpContext& ops, const Tensor& dy, const Tensor& x);
+Tensor linear_backward_weight(const OpContext& ops, const LinearSaved& saved, const Tensor& dy);
 
 }  // namespace lockstep

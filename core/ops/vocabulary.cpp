@@ -34,16 +34,12 @@ Tensor embedding(const OpContext& ops,
   return out;
 }
 
-Tensor embedding_backward(const OpContext& ops,
-                          const Tensor& ids,
-                          const Tensor& dout,
-                          const Shape& weight_shape,
-                          const VocabularyShard& shard) {
-  const Tensor dweight = new_tensor(ops, weight_shape, "embedding.dweight");
-  const EmbeddingBackwardArgs args{.ids_T = ids.buffer(),
+Tensor embedding_backward(const OpContext& ops, const EmbeddingSaved& saved, const Tensor& dout) {
+  const Tensor dweight = new_tensor(ops, saved.weight_shape, "embedding.dweight");
+  const EmbeddingBackwardArgs args{.ids_T = saved.ids.buffer(),
                                    .dout_TH = dout.buffer(),
                                    .dweight_VH = dweight.buffer(),
-                                   .first_row = shard.first_row};
+                                   .first_row = saved.shard.first_row};
   launch_kernel(ops,
                 "op.embedding_backward",
                 {.reads = {args.ids_T, args.dout_TH},

@@ -19,12 +19,14 @@ Tensor embedding(const OpContext& ops,
                  const Tensor& ids,
                  const Tensor& weight,
                  const VocabularyShard& shard);
+// What backward needs of the forward pass.
+struct EmbeddingSaved {
+  Tensor ids;
+  Shape weight_shape;
+  VocabularyShard shard;
+};
 // [V_local, H]
-Tensor embedding_backward(const OpContext& ops,
-                          const Tensor& ids,
-                          const Tensor& dout,
-                          const Shape& weight_shape,
-                          const VocabularyShard& shard);
+Tensor embedding_backward(const OpContext& ops, const EmbeddingSaved& saved, const Tensor& dout);
 
 struct ShardLogits {
   Tensor logits;
@@ -38,12 +40,12 @@ Tensor logits_max(const OpContext& ops, const ShardLogits& logits);
 Tensor logits_stats(const OpContext& ops, const ShardLogits& logits, const Tensor& max_T);
 // [T], from stats summed over the shards.
 Tensor token_loss(const OpContext& ops, const Tensor& stats_2T);
-// [T, V_local]
 struct LogitsSaved {
   ShardLogits logits;
   Tensor max_T;
   Tensor stats_2T;
 };
+// [T, V_local]
 Tensor logits_backward(const OpContext& ops, const LogitsSaved& saved, const Tensor& dloss_T);
 
 }  // namespace lockstep

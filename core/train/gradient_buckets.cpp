@@ -71,8 +71,7 @@ void GradientBuckets::zero() const {
 
 void GradientBuckets::accumulate(ParameterId parameter, const Tensor& gradient) {
   lockstep::accumulate(ops_,
-                       gradient,
-                       main_gradient(parameter),
+                       {.x = gradient, .sum = main_gradient(parameter)},
                        labels_.at(static_cast<std::size_t>(parameter.value)));
 }
 

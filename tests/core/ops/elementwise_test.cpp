@@ -29,7 +29,7 @@ TEST_F(Elementwise, SiluIsXTimesItsSigmoid) {
 TEST_F(Elementwise, SilusGradientAgreesWithFiniteDifferences) {
   const Tensor x = random({40});
   const Tensor dy = random({40});
-  EXPECT_LT(relative_error(values(silu_backward(ops(), x, dy)),
+  EXPECT_LT(relative_error(values(silu_backward(ops(), {.x = x}, dy)),
                            numeric_gradient(x, dy, [&] { return silu(ops(), x); })),
             1e-9);
 }
@@ -51,7 +51,7 @@ TEST_F(Elementwise, AddLeavesItsArgumentsAlone) {
 
 TEST_F(Elementwise, AccumulateAddsAndScaleMultiplies) {
   const Tensor sum = reals({1.0, 2.0}, {2});
-  accumulate(ops(), reals({0.5, 0.25}, {2}), sum, "test");
+  accumulate(ops(), {.x = reals({0.5, 0.25}, {2}), .sum = sum}, "test");
   EXPECT_EQ(values(sum), (std::vector<double>{1.5, 2.25}));
   scale_in_place(ops(), sum, 4.0, "test");
   EXPECT_EQ(values(sum), (std::vector<double>{6.0, 9.0}));
@@ -94,7 +94,8 @@ TEST_F(Elementwise, HostTransfersKeepEveryBit) {
 
 TEST_F(Elementwise, UnequalSizesAreRefused) {
   EXPECT_THROW(add(ops(), random({2}), random({3})), InternalError);
-  EXPECT_THROW(silu_backward(ops(), random({2}), random({3})), InternalError);
+  EXPECT_THROW(scaled_by(ops(), random({2}), random({2})), InternalError);
+  EXPECT_THROW(silu_backward(ops(), {.x = random({2})}, random({3})), InternalError);
 }
 
 }  // namespace

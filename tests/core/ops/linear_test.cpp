@@ -45,9 +45,10 @@ TEST_F(Linear, BackwardIsTheAdjointInBothArguments) {
   const Tensor x = random({8, 32});
   const Tensor w = random({48, 32});
   const Tensor dy = random({8, 48});
+  const LinearSaved saved{.x = x, .weight = w};
   const double forward = inner(linear(ops(), x, w), dy);
-  EXPECT_NEAR(inner(x, linear_backward_input(ops(), dy, w)), forward, 1e-12);
-  EXPECT_NEAR(inner(w, linear_backward_weight(ops(), dy, x)), forward, 1e-12);
+  EXPECT_NEAR(inner(x, linear_backward_input(ops(), saved, dy)), forward, 1e-12);
+  EXPECT_NEAR(inner(w, linear_backward_weight(ops(), saved, dy)), forward, 1e-12);
 }
 
 TEST_F(Linear, NeedsNoLargeBlockOnTheStack) {
@@ -69,8 +70,9 @@ TEST_F(Linear, BitsDoNotDependOnWhereAViewStarts) {
 
 TEST_F(Linear, ShapesThatDoNotFitAreRefused) {
   EXPECT_THROW(linear(ops(), random({2, 3}), random({4, 5})), InternalError);
-  EXPECT_THROW(linear_backward_input(ops(), random({2, 3}), random({4, 5})), InternalError);
-  EXPECT_THROW(linear_backward_weight(ops(), random({2, 3}), random({4, 5})), InternalError);
+  const LinearSaved saved{.x = random({4, 5}), .weight = random({4, 5})};
+  EXPECT_THROW(linear_backward_input(ops(), saved, random({2, 3})), InternalError);
+  EXPECT_THROW(linear_backward_weight(ops(), saved, random({2, 3})), InternalError);
 }
 
 TEST_F(Linear, TheProductKernelAddsToWhatIsThereWhereItShall) {

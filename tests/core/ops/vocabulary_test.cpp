@@ -42,8 +42,9 @@ TEST_F(Vocabulary, EmbeddingsGradientIsItsAdjoint) {
   const Tensor weight = random({3, 7});
   const Tensor dout = random({5, 7});
   const VocabularyShard shard{.first_row = 3, .num_real = 3};
+  const EmbeddingSaved saved{.ids = ids, .weight_shape = weight.shape, .shard = shard};
   EXPECT_NEAR(inner(embedding(ops(), ids, weight, shard), dout),
-              inner(weight, embedding_backward(ops(), ids, dout, weight.shape, shard)),
+              inner(weight, embedding_backward(ops(), saved, dout)),
               1e-14);
 }
 
