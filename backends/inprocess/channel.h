@@ -101,7 +101,6 @@ struct RendezvousState {
   std::vector<RankState> ranks;
   std::map<std::pair<int, int>, std::vector<std::unique_ptr<Channel>>> channels;  // kind, index
   std::vector<const Meeting*> mismatched;
-  std::vector<const Meeting*> abandoned;
   std::int64_t num_calls = 0;
   std::int64_t num_matched = 0;
 };

@@ -325,7 +325,6 @@ void Rendezvous::end_rank(Rank rank, RankStatus status) {
       if (meeting.state == MeetingState::kOpen ||
           (meeting.state == MeetingState::kMatched && reads_later)) {
         meeting.state = MeetingState::kAbandoned;
-        state_.abandoned.push_back(&meeting);
       }
     }
   }

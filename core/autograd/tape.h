@@ -29,7 +29,8 @@ struct Parameter {
   Tensor value;
 };
 
-// What a backward function is given. Gradients that nobody asked for are empty tensors.
+// What a backward function is given. It is called where at least one output has a gradient; the
+// others' are empty tensors.
 struct BackwardCall {
   const OpContext& ops;
   std::span<const Tensor> saved;

@@ -1,8 +1,8 @@
 // The decoder: embedding, layers of RMS norm and a parallel MLP on a residual stream, final norm,
 // vocabulary-parallel head and loss.
 //
-// Activations are [T, H] with T = seq * micro_batch tokens, sequence-major: row s * micro_batch +
-// b.
+// Activations are [T, H] with T = seq * micro_batch tokens, sequence-major: token s of sample b is
+// row s * micro_batch + b.
 #pragma once
 
 #include <string>

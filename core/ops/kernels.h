@@ -78,8 +78,7 @@ struct LogitsMaxArgs {
   LogitsArgs logits;
   Buffer max_T;  // -inf for a shard that is all padding
 };
-// stats[0,t] = logit of the label - max, 0 where another shard owns it; stats[1,t] = sum
-// exp(z-max).
+// stats[0,t] = z[label] - max, 0 where another shard owns the label; stats[1,t] = sum exp(z - max).
 struct LogitsStatsArgs {
   LogitsArgs logits;
   Buffer max_T;

@@ -20,9 +20,8 @@ class Shape {
   void set(int dim, std::int64_t size);
 
   std::int64_t num_elements() const;  // 1 for a scalar
-  // Elements of one index of dim 0, and of one row (the last dim).
-  std::int64_t row_elements() const;
-  std::int64_t last() const;
+  std::int64_t row_elements() const;  // of one index of dim 0, as Tensor::rows cuts
+  std::int64_t last() const;          // size of the last dim; an error for a scalar
   bool operator==(const Shape&) const = default;
 
  private:

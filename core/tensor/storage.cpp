@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-// All of it: bytes that fill no last element count as one.
+// All of it, rounded up to whole elements.
 Buffer whole(Storage& storage) {
   const std::int64_t count = (storage.num_bytes() + 7) / 8;
   return {.storage = &storage, .dtype = DType::kI64, .offset = 0, .count = count};

@@ -17,8 +17,8 @@ struct InitEntry {
   std::int64_t seed = 0;
   InitKind kind = InitKind::kWeight;
   std::int64_t fan_in = 1;
-  std::optional<Cut> cut =
-      {};  // whose part the rank fills in: the one at its coordinate of the axis
+  // Of which the rank fills in the part at its coordinate of the axis; whole where there is none.
+  std::optional<Cut> cut = {};
 };
 
 struct InitPlan {
@@ -28,6 +28,7 @@ struct InitPlan {
 InitPlan plan_init(const ParameterTable& table, const Recipe& recipe);
 std::string to_text(const InitPlan& plan);
 
+// Writes each entry's values to the rank's own parameter, zeros where it is padding.
 void initialise(const RankContext& context,
                 const InitPlan& plan,
                 const ParameterTable& table,

@@ -21,7 +21,7 @@ struct LossPlan {
 LossPlan plan_loss(const Case& c);
 std::string to_text(const LossPlan& plan);
 
-// The gradient of the started-from value with respect to the loss sum.
+// factor / divisor: what the gradient of the loss sum starts from.
 double loss_scale(const LossPlan& plan, std::int64_t targets);
 
 }  // namespace lockstep

@@ -1,5 +1,4 @@
-// What one rank observed of a trial: losses, gradients after finalisation, parameters after
-// updates.
+// What one rank observed of a trial: losses, finalised gradients, updated parameters.
 #pragma once
 
 #include <cstdint>

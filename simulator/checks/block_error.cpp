@@ -15,6 +15,8 @@ double sum_of_squares(std::span<const double> values) {
   return sum;
 }
 
+double norm_of(std::span<const double> values) { return std::sqrt(sum_of_squares(values)); }
+
 std::span<const double> block_of(std::span<const double> values, std::size_t block) {
   const std::size_t first = block * static_cast<std::size_t>(kBlockElements);
   return values.subspan(first,
@@ -40,8 +42,6 @@ std::optional<double> bound_of(Precision precision) {
   }
   return std::nullopt;
 }
-
-double norm_of(std::span<const double> values) { return std::sqrt(sum_of_squares(values)); }
 
 double norm_of_all(const std::vector<OracleTensor>& tensors) {
   double sum = 0.0;

@@ -21,7 +21,7 @@ inline constexpr double kBoundF64 = 1e-10;
 // None for a precision that is held against a single-device run instead.
 std::optional<double> bound_of(Precision precision);
 
-double norm_of(std::span<const double> values);
+// Over the elements of all of them together.
 double norm_of_all(const std::vector<OracleTensor>& tensors);
 
 struct BlockError {

@@ -29,8 +29,8 @@ struct CheckResult {
   std::int64_t compared = 0;  // comparisons it made; unequal is a failure
   std::string reason = {};    // of n/a, or of a failure that has no place
   Place worst = {};           // even when it passes
-  std::vector<Place> failures =
-      {};  // at most kMaxPlaces: those with a cause in their hint, then the worst
+  // At most kMaxPlaces: those with a cause in their hint, then the worst.
+  std::vector<Place> failures = {};
 };
 
 }  // namespace lockstep::sim

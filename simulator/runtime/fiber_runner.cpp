@@ -94,7 +94,7 @@ class FiberRunner : public RankRunner {
   enum class State : char { kReady, kParked, kWoken };
 
   std::uint64_t draw() {
-    constexpr std::uint64_t kStream = 0x7363686564756c65ULL;
+    constexpr std::uint64_t kStream = 0x7363686564756c65ULL;  // "schedule", in ASCII
     return random_bits(seed_, kStream, num_draws_++) >> 8;
   }
 

@@ -1,7 +1,7 @@
 // Matrix products by Eigen: the only file that sees it, and it is used for nothing else.
 //
 // Eigen's packing blocks must not lie on a fiber's stack: EIGEN_STACK_ALLOCATION_LIMIT=0 is set for
-// this target.
+// this file.
 #include <Eigen/Core>
 
 #include "core/ops/cpu/bodies.h"
