@@ -33,10 +33,6 @@ Tensor OpFixture::integers(const std::vector<std::int64_t>& numbers) const {
       ops_, numbers, {static_cast<std::int64_t>(numbers.size())}, "test.integers");
 }
 
-std::vector<double> values(const Tensor& tensor) {
-  return {tensor.data<double>(), tensor.data<double>() + tensor.num_elements()};
-}
-
 double inner(const Tensor& a, const Tensor& b) {
   LOCKSTEP_CHECK(a.num_elements() == b.num_elements(), "inner product of unequal sizes");
   double sum = 0.0;

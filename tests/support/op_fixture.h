@@ -6,6 +6,7 @@
 
 #include "core/ops/context.h"
 #include "core/tensor/cpu_device.h"
+#include "tests/support/tensor_values.h"
 
 namespace lockstep::test {
 
@@ -26,8 +27,6 @@ class OpFixture {
   OpContext ops_;
   std::uint64_t stream_ = 0;
 };
-
-std::vector<double> values(const Tensor& tensor);
 
 // Sum of products, <a, b>.
 double inner(const Tensor& a, const Tensor& b);

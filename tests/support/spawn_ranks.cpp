@@ -49,11 +49,6 @@ sim::ClusterReport spawn_ranks(int tp,
   return spawn_ranks(layout_of({.tp = tp}), program, options);
 }
 
-std::vector<double> values_of(const Tensor& tensor) {
-  const double* first = tensor.data<double>();
-  return {first, first + tensor.num_elements()};
-}
-
 std::string to_text(const sim::ClusterReport& report) {
   std::string text;
   for (const backends::Finding& finding : report.findings) text += finding.message + "\n\n";

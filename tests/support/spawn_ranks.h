@@ -11,6 +11,7 @@
 #include "core/tensor/cpu_device.h"
 #include "core/tensor/tensor.h"
 #include "simulator/runtime/cluster.h"
+#include "tests/support/tensor_values.h"
 
 namespace lockstep::test {
 
@@ -44,8 +45,6 @@ sim::ClusterReport spawn_ranks(const Layout& layout,
 sim::ClusterReport spawn_ranks(int tp,
                                const std::function<void(TestRank&)>& program,
                                const sim::ClusterOptions& options = {});
-
-std::vector<double> values_of(const Tensor& tensor);
 
 // All messages, a blank line between them: for a failed assertion.
 std::string to_text(const sim::ClusterReport& report);

@@ -12,7 +12,7 @@ namespace {
 using test::numeric_gradient;
 using test::RecordingSink;
 using test::relative_error;
-using test::values;
+using test::values_of;
 
 constexpr double kEps = 1e-3;
 
@@ -42,7 +42,7 @@ TEST_F(Functions, AChainOfAllOpsAgreesWithFiniteDifferences) {
       Tape again(ops());
       return forward(again).value;
     });
-    EXPECT_LT(relative_error(values(sink.gradients.at(parameter.id.value)), numeric), 1e-8)
+    EXPECT_LT(relative_error(values_of(sink.gradients.at(parameter.id.value)), numeric), 1e-8)
         << "parameter " << parameter.id.value;
   }
 }

@@ -13,7 +13,7 @@ namespace lockstep {
 namespace {
 
 using test::RecordingSink;
-using test::values;
+using test::values_of;
 
 class TapeTest : public testing::Test, protected test::OpFixture {
  protected:
@@ -27,7 +27,7 @@ TEST_F(TapeTest, AValueUsedTwiceGetsTheSumOfBothGradients) {
   const Variable x = tape.input(reals({2.0}, {1}));
   const Variable y = add(tape, add(tape, x, x), x);
   const Tensor seed = reals({1.0}, {1});
-  EXPECT_EQ(values(tape.backward({&y, 1}, {&seed, 1}, {&x, 1}, sink_)[0]),
+  EXPECT_EQ(values_of(tape.backward({&y, 1}, {&seed, 1}, {&x, 1}, sink_)[0]),
             std::vector<double>{3.0});
 }
 
@@ -37,7 +37,7 @@ TEST_F(TapeTest, AddingGradientsLeavesTheGivenOneAlone) {
   const Variable y = add(tape, x, x);
   const Tensor seed = reals({1.0}, {1});
   tape.backward({&y, 1}, {&seed, 1}, {&x, 1}, sink_);
-  EXPECT_EQ(values(seed), std::vector<double>{1.0});
+  EXPECT_EQ(values_of(seed), std::vector<double>{1.0});
 }
 
 TEST_F(TapeTest, SplitBackwardGivesTheBitsOfTheWholeOne) {
@@ -61,9 +61,9 @@ TEST_F(TapeTest, SplitBackwardGivesTheBitsOfTheWholeOne) {
       {&split_y, 1}, {&seed, 1}, {&split_x, 1}, split_sink, BackwardMode::kInputOnly)[0];
   EXPECT_TRUE(split_sink.gradients.empty()) << "weight gradients must wait for their own call";
   split.backward_weights(split_sink);
-  EXPECT_EQ(values(split_dx), values(whole_dx));
+  EXPECT_EQ(values_of(split_dx), values_of(whole_dx));
   for (const int id : {0, 1}) {
-    EXPECT_EQ(values(split_sink.gradients.at(id)), values(sink_.gradients.at(id)));
+    EXPECT_EQ(values_of(split_sink.gradients.at(id)), values_of(sink_.gradients.at(id)));
   }
 }
 
@@ -118,8 +118,8 @@ TEST_F(TapeTest, RecomputeIsANodeWithATapeOfItsOwn) {
          return inner.backward({&y, 1}, call.output_gradients, {&again, 1}, recomputed_sink);
        }})[0];
   const Tensor dx = tape.backward({&output, 1}, {&seed, 1}, {&input, 1}, recomputed_sink)[0];
-  EXPECT_EQ(values(dx), values(expected));
-  EXPECT_EQ(values(recomputed_sink.gradients.at(0)), values(sink_.gradients.at(0)));
+  EXPECT_EQ(values_of(dx), values_of(expected));
+  EXPECT_EQ(values_of(recomputed_sink.gradients.at(0)), values_of(sink_.gradients.at(0)));
 }
 
 TEST_F(TapeTest, WhatNoGradientReachesStaysEmptyAndStillFinishes) {

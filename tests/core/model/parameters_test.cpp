@@ -26,7 +26,7 @@ TEST_F(ParametersTest, EachHasItsLocalShapeAndStartsAtZero) {
   ASSERT_EQ(parameters.size(), table.size());
   const Parameter embedding = parameters[{0}];
   EXPECT_EQ(embedding.value.shape, Shape({16, 32}));
-  for (const double value : test::values(embedding.value)) EXPECT_EQ(value, 0.0);
+  for (const double value : test::values_of(embedding.value)) EXPECT_EQ(value, 0.0);
   for (std::size_t i = 0; i < table.size(); ++i) {
     EXPECT_EQ(parameters[{static_cast<int>(i)}].value.offset % kViewAlignment, 0);
   }

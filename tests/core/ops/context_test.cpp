@@ -9,30 +9,13 @@
 #include "core/ops/elementwise.h"
 #include "core/ops/host.h"
 #include "core/ops/linear.h"
-#include "core/tensor/cpu_device.h"
+#include "tests/support/recording_device.h"
 
 namespace lockstep {
 namespace {
 
-// Passes launches on and remembers their streams.
-class StreamRecorder : public Device {
- public:
-  explicit StreamRecorder(Device& inner) : inner_(inner) {}
-
-  Ticket launch(const Launch& launch) override {
-    streams_.push_back(launch.stream);
-    return inner_.launch(launch);
-  }
-  const std::vector<Stream>& streams() const { return streams_; }
-
- private:
-  Device& inner_;
-  std::vector<Stream> streams_;
-};
-
 TEST(OpContext, EverythingAnOpLaunchesIsOnItsStream) {
-  CpuDevice cpu;
-  StreamRecorder device(cpu);
+  test::RecordingDevice device;
   const KernelTable kernels = cpu_kernels(DType::kF64);
   const OpContext ops{.device = device, .kernels = kernels, .stream = {3}};
   {
@@ -42,7 +25,8 @@ TEST(OpContext, EverythingAnOpLaunchesIsOnItsStream) {
     EXPECT_EQ(read_reals(ops, silu(ops, linear(ops, x, weight)), "test.read").size(), 1U);
   }
   // Five tensors, each allocated, written and freed, and the read.
-  EXPECT_EQ(device.streams(), std::vector<Stream>(16, Stream{3}));
+  EXPECT_EQ(device.seen().size(), 16U);
+  for (const test::SeenLaunch& launch : device.seen()) EXPECT_EQ(launch.stream, Stream{3});
 }
 
 }  // namespace

@@ -15,12 +15,12 @@ namespace {
 using test::inner;
 using test::numeric_gradient;
 using test::relative_error;
-using test::values;
+using test::values_of;
 
 class Elementwise : public testing::Test, protected test::OpFixture {};
 
 TEST_F(Elementwise, SiluIsXTimesItsSigmoid) {
-  const std::vector<double> y = values(silu(ops(), reals({0.0, 1.0, -2.0}, {3})));
+  const std::vector<double> y = values_of(silu(ops(), reals({0.0, 1.0, -2.0}, {3})));
   EXPECT_EQ(y[0], 0.0);
   EXPECT_DOUBLE_EQ(y[1], 1.0 / (1.0 + std::exp(-1.0)));
   EXPECT_DOUBLE_EQ(y[2], -2.0 / (1.0 + std::exp(2.0)));
@@ -29,7 +29,7 @@ TEST_F(Elementwise, SiluIsXTimesItsSigmoid) {
 TEST_F(Elementwise, SilusGradientAgreesWithFiniteDifferences) {
   const Tensor x = random({40});
   const Tensor dy = random({40});
-  EXPECT_LT(relative_error(values(silu_backward(ops(), {.x = x}, dy)),
+  EXPECT_LT(relative_error(values_of(silu_backward(ops(), {.x = x}, dy)),
                            numeric_gradient(x, dy, [&] { return silu(ops(), x); })),
             1e-9);
 }
@@ -39,51 +39,52 @@ TEST_F(Elementwise, TheAccumulateKernelAddsAMultiple) {
   const Tensor out = reals({10.0, 20.0}, {2});
   const AccumulateArgs args{.x = x.buffer(), .out = out.buffer(), .factor = 3.0};
   ops().kernels.accumulate({}, args);
-  EXPECT_EQ(values(out), (std::vector<double>{13.0, 14.0}));
+  EXPECT_EQ(values_of(out), (std::vector<double>{13.0, 14.0}));
 }
 
 TEST_F(Elementwise, AddLeavesItsArgumentsAlone) {
   const Tensor a = reals({1.0, 2.0}, {2});
   const Tensor b = reals({10.0, 20.0}, {2});
-  EXPECT_EQ(values(add(ops(), a, b)), (std::vector<double>{11.0, 22.0}));
-  EXPECT_EQ(values(a), (std::vector<double>{1.0, 2.0}));
+  EXPECT_EQ(values_of(add(ops(), a, b)), (std::vector<double>{11.0, 22.0}));
+  EXPECT_EQ(values_of(a), (std::vector<double>{1.0, 2.0}));
 }
 
 TEST_F(Elementwise, AccumulateAddsAndScaleMultiplies) {
   const Tensor sum = reals({1.0, 2.0}, {2});
   accumulate(ops(), {.x = reals({0.5, 0.25}, {2}), .sum = sum}, "test");
-  EXPECT_EQ(values(sum), (std::vector<double>{1.5, 2.25}));
+  EXPECT_EQ(values_of(sum), (std::vector<double>{1.5, 2.25}));
   scale_in_place(ops(), sum, 4.0, "test");
-  EXPECT_EQ(values(sum), (std::vector<double>{6.0, 9.0}));
-  EXPECT_EQ(values(scaled(ops(), sum, 0.5)), (std::vector<double>{3.0, 4.5}));
-  EXPECT_EQ(values(scaled_by(ops(), sum, reals({-1.0}, {1}))), (std::vector<double>{-6.0, -9.0}));
+  EXPECT_EQ(values_of(sum), (std::vector<double>{6.0, 9.0}));
+  EXPECT_EQ(values_of(scaled(ops(), sum, 0.5)), (std::vector<double>{3.0, 4.5}));
+  EXPECT_EQ(values_of(scaled_by(ops(), sum, reals({-1.0}, {1}))),
+            (std::vector<double>{-6.0, -9.0}));
 }
 
 TEST_F(Elementwise, WeightedSumSkipsWhatWeighsNothing) {
   const Tensor x = reals({1.0, 2.0, 4.0}, {3});
   const Tensor weight = reals({1.0, 0.0, 1.0}, {3});
-  EXPECT_EQ(values(weighted_sum(ops(), x, weight)), std::vector<double>{5.0});
+  EXPECT_EQ(values_of(weighted_sum(ops(), x, weight)), std::vector<double>{5.0});
 }
 
 TEST_F(Elementwise, ColumnsAreASliceOfEachRow) {
   const Tensor x = reals({0, 1, 2, 3, 4, 5, 6, 7}, {2, 4});
   const Tensor slice = columns(ops(), x, 1, 2);
   EXPECT_EQ(slice.shape, Shape({2, 2}));
-  EXPECT_EQ(values(slice), (std::vector<double>{1, 2, 5, 6}));
+  EXPECT_EQ(values_of(slice), (std::vector<double>{1, 2, 5, 6}));
   EXPECT_THROW(columns(ops(), x, 3, 2), InternalError);
 }
 
 TEST_F(Elementwise, PartsJoinSideBySide) {
   const Tensor parts = reals({0, 1, 4, 5, 2, 3, 6, 7}, {2, 2, 2});
   const Tensor joined = columns_joined(ops(), parts, 2, {2, 4});
-  EXPECT_EQ(values(joined), (std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7}));
-  EXPECT_EQ(values(columns(ops(), joined, 2, 2)), values(parts.rows(1, 1)));
+  EXPECT_EQ(values_of(joined), (std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(values_of(columns(ops(), joined, 2, 2)), values_of(parts.rows(1, 1)));
 }
 
 TEST_F(Elementwise, SgdStepsAgainstTheGradient) {
   const Tensor p = reals({1.0, 2.0}, {2});
   sgd_update(ops(), {.parameter = p, .gradient = reals({0.5, -1.0}, {2}), .lr = 0.25}, "test");
-  EXPECT_EQ(values(p), (std::vector<double>{0.875, 2.25}));
+  EXPECT_EQ(values_of(p), (std::vector<double>{0.875, 2.25}));
 }
 
 TEST_F(Elementwise, HostTransfersKeepEveryBit) {

@@ -11,7 +11,7 @@ namespace {
 
 using test::inner;
 using test::relative_error;
-using test::values;
+using test::values_of;
 
 class Linear : public testing::Test, protected test::OpFixture {};
 
@@ -37,7 +37,7 @@ TEST_F(Linear, EqualsAPlainSumOfProducts) {
     const Tensor w = random({13, shape.last()});
     const Tensor y = linear(ops(), x, w);
     EXPECT_EQ(y.shape.last(), 13);
-    EXPECT_LT(relative_error(values(y), plain_linear(x, w)), 1e-14);
+    EXPECT_LT(relative_error(values_of(y), plain_linear(x, w)), 1e-14);
   }
 }
 
@@ -55,7 +55,7 @@ TEST_F(Linear, NeedsNoLargeBlockOnTheStack) {
   // 96 x 96 is where Eigen's packing would overflow a fiber's stack; here it must only be right.
   const Tensor x = random({96, 96});
   const Tensor w = random({96, 96});
-  EXPECT_LT(relative_error(values(linear(ops(), x, w)), plain_linear(x, w)), 1e-13);
+  EXPECT_LT(relative_error(values_of(linear(ops(), x, w)), plain_linear(x, w)), 1e-13);
 }
 
 TEST_F(Linear, BitsDoNotDependOnWhereAViewStarts) {
@@ -63,8 +63,8 @@ TEST_F(Linear, BitsDoNotDependOnWhereAViewStarts) {
   const Tensor w = random({20, 24});
   for (std::int64_t i = 0; i < 4; ++i) {
     const Tensor view = block.rows(i, 1).reshaped({8, 24});
-    const Tensor alone = reals(values(view), {8, 24});
-    EXPECT_EQ(values(linear(ops(), view, w)), values(linear(ops(), alone, w)));
+    const Tensor alone = reals(values_of(view), {8, 24});
+    EXPECT_EQ(values_of(linear(ops(), view, w)), values_of(linear(ops(), alone, w)));
   }
 }
 
@@ -87,10 +87,10 @@ TEST_F(Linear, TheProductKernelAddsToWhatIsThereWhereItShall) {
                   .k = 2,
                   .accumulate = true};
   ops().kernels.matmul({}, args);
-  EXPECT_EQ(values(c), (std::vector<double>{111.0}));
+  EXPECT_EQ(values_of(c), (std::vector<double>{111.0}));
   args.accumulate = false;
   ops().kernels.matmul({}, args);
-  EXPECT_EQ(values(c), (std::vector<double>{11.0}));
+  EXPECT_EQ(values_of(c), (std::vector<double>{11.0}));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 using test::inner;
 using test::numeric_gradient;
 using test::relative_error;
-using test::values;
+using test::values_of;
 
 class Vocabulary : public testing::Test, protected test::OpFixture {
  protected:
@@ -34,7 +34,7 @@ TEST_F(Vocabulary, EmbeddingLooksUpItsOwnRowsAndGivesZerosForOthers) {
   const Tensor ids = integers({3, 0, 5, 3});
   const Tensor weight = reals({1, 2, 3, 4, 5, 6}, {3, 2});
   const Tensor out = embedding(ops(), ids, weight, {.first_row = 3, .num_real = 3});
-  EXPECT_EQ(values(out), (std::vector<double>{1, 2, 0, 0, 5, 6, 1, 2}));
+  EXPECT_EQ(values_of(out), (std::vector<double>{1, 2, 0, 0, 5, 6, 1, 2}));
 }
 
 TEST_F(Vocabulary, EmbeddingsGradientIsItsAdjoint) {
@@ -57,13 +57,13 @@ TEST_F(Vocabulary, AnIdThatNobodyWroteIsAnError) {
 TEST_F(Vocabulary, LossIsLogSumExpMinusTheLabelsLogit) {
   const Tensor logits = reals({1.0, 2.0, 4.0}, {1, 3});
   const double expected = std::log(std::exp(1.0) + std::exp(2.0) + std::exp(4.0)) - 2.0;
-  EXPECT_NEAR(values(whole_loss(logits, integers({1})))[0], expected, 1e-15);
+  EXPECT_NEAR(values_of(whole_loss(logits, integers({1})))[0], expected, 1e-15);
 }
 
 TEST_F(Vocabulary, LargeLogitsDoNotOverflow) {
   const Tensor logits = reals({1000.0, 999.0}, {1, 2});
   EXPECT_NEAR(
-      values(whole_loss(logits, integers({1})))[0], 1.0 + std::log1p(std::exp(-1.0)), 1e-12);
+      values_of(whole_loss(logits, integers({1})))[0], 1.0 + std::log1p(std::exp(-1.0)), 1e-12);
 }
 
 TEST_F(Vocabulary, PaddedColumnsWeighNothingHoweverLarge) {
@@ -71,12 +71,12 @@ TEST_F(Vocabulary, PaddedColumnsWeighNothingHoweverLarge) {
   const ShardLogits padded{
       .logits = logits, .labels = integers({1}), .shard = {.first_row = 0, .num_real = 3}};
   const Tensor max_T = logits_max(ops(), padded);
-  EXPECT_EQ(values(max_T), std::vector<double>{4.0});
+  EXPECT_EQ(values_of(max_T), std::vector<double>{4.0});
   const Tensor stats = logits_stats(ops(), padded, max_T);
-  EXPECT_EQ(values(token_loss(ops(), stats)),
-            values(whole_loss(reals({1.0, 2.0, 4.0}, {1, 3}), integers({1}))));
+  EXPECT_EQ(values_of(token_loss(ops(), stats)),
+            values_of(whole_loss(reals({1.0, 2.0, 4.0}, {1, 3}), integers({1}))));
   const LogitsSaved saved{.logits = padded, .max_T = max_T, .stats_2T = stats};
-  const std::vector<double> gradient = values(logits_backward(ops(), saved, reals({1.0}, {1})));
+  const std::vector<double> gradient = values_of(logits_backward(ops(), saved, reals({1.0}, {1})));
   EXPECT_EQ(gradient[3], 0.0);
   EXPECT_EQ(gradient[4], 0.0);
 }
@@ -85,7 +85,7 @@ TEST_F(Vocabulary, AShardOfNothingButPaddingHasMaximumMinusInfinity) {
   const ShardLogits padding{.logits = random({2, 4}),
                             .labels = integers({0, 1}),
                             .shard = {.first_row = 90, .num_real = 0}};
-  for (const double largest : values(logits_max(ops(), padding))) {
+  for (const double largest : values_of(logits_max(ops(), padding))) {
     EXPECT_EQ(largest, -std::numeric_limits<double>::infinity());
   }
 }
@@ -94,7 +94,7 @@ TEST_F(Vocabulary, ANaNLogitIsNotDroppedByTheMaximum) {
   const Tensor logits = reals({1.0, std::nan(""), 4.0}, {1, 3});
   const ShardLogits shard{
       .logits = logits, .labels = integers({0}), .shard = {.first_row = 0, .num_real = 3}};
-  EXPECT_TRUE(std::isnan(values(logits_max(ops(), shard))[0]));
+  EXPECT_TRUE(std::isnan(values_of(logits_max(ops(), shard))[0]));
 }
 
 TEST_F(Vocabulary, ShardsTogetherGiveTheWholeVocabularysLossAndGradient) {
@@ -112,13 +112,13 @@ TEST_F(Vocabulary, ShardsTogetherGiveTheWholeVocabularysLossAndGradient) {
   for (const ShardLogits& shard : shards) {
     for (int t = 0; t < 6; ++t) {
       double& largest = max_T.data<double>()[t];
-      largest = std::max(largest, values(logits_max(ops(), shard))[static_cast<std::size_t>(t)]);
+      largest = std::max(largest, values_of(logits_max(ops(), shard))[static_cast<std::size_t>(t)]);
     }
   }
   Tensor stats = logits_stats(ops(), shards[0], max_T);
   for (std::size_t r = 1; r < 3; ++r)
     stats = add(ops(), stats, logits_stats(ops(), shards[r], max_T));
-  EXPECT_LT(relative_error(values(token_loss(ops(), stats)), values(whole)), 1e-14);
+  EXPECT_LT(relative_error(values_of(token_loss(ops(), stats)), values_of(whole)), 1e-14);
 
   const std::vector<double> numeric =
       numeric_gradient(logits, dloss, [&] { return whole_loss(logits, labels); });
@@ -127,7 +127,7 @@ TEST_F(Vocabulary, ShardsTogetherGiveTheWholeVocabularysLossAndGradient) {
         logits_backward(ops(), {.logits = shards[r], .max_T = max_T, .stats_2T = stats}, dloss);
     const Tensor expected =
         columns(ops(), reals(numeric, {6, 12}), static_cast<std::int64_t>(r) * 4, 4);
-    EXPECT_LT(relative_error(values(gradient), values(expected)), 1e-8);
+    EXPECT_LT(relative_error(values_of(gradient), values_of(expected)), 1e-8);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "core/base/errors.h"
 #include "core/ops/host.h"
 #include "tests/support/rank_fixture.h"
+#include "tests/support/recording_device.h"
 
 namespace lockstep {
 namespace {
@@ -55,25 +56,9 @@ TEST(Collectives, ACommunicatorForAGroupOfOneIsRefused) {
   EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
 }
 
-// Passes launches on and remembers on which streams there were waits.
-class WaitRecorder : public Device {
- public:
-  explicit WaitRecorder(Device& inner) : inner_(inner) {}
-
-  Ticket launch(const Launch& launch) override {
-    if (launch.kind == LaunchKind::kWait) waits_.push_back(launch.stream);
-    return inner_.launch(launch);
-  }
-  const std::vector<Stream>& waits() const { return waits_; }
-
- private:
-  Device& inner_;
-  std::vector<Stream> waits_;
-};
-
 TEST(Collectives, TheStreamOfTheContextWaits) {
   const auto report = spawn_contexts(layout_of({.tp = 2}), [](const RankContext& context) {
-    WaitRecorder device(context.ops.device);
+    test::RecordingDevice device;
     const RankContext on_stream{
         .rank = context.rank,
         .mesh = context.mesh,
@@ -83,7 +68,8 @@ TEST(Collectives, TheStreamOfTheContextWaits) {
     const Tensor x = pair(on_stream, 1.0, 2.0);
     all_reduce(on_stream, {.group = GroupKind::kTp, .label = "a"}, x);
     EXPECT_EQ(values_of(x), (std::vector{2.0, 4.0}));
-    EXPECT_EQ(device.waits(), std::vector<Stream>{{2}});
+    EXPECT_EQ(device.seen().back().kind, LaunchKind::kWait);
+    EXPECT_EQ(device.seen().back().stream, Stream{2});
   });
   EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
 }

@@ -10,6 +10,7 @@
 
 #include "core/tensor/storage.h"
 #include "core/tensor/tensor.h"
+#include "tests/support/recording_device.h"
 
 namespace lockstep {
 namespace {
@@ -71,28 +72,16 @@ TEST(CpuDevice, ADefaultTicketIsComplete) {
   EXPECT_NO_THROW(wait_for(device, {}, "test"));
 }
 
-// An interposer sees every allocation, kernel, read and free, in order.
-class CountingDevice : public Device {
- public:
-  Ticket launch(const Launch& launch) override {
-    kinds.push_back(launch.kind);
-    return inner_.launch(launch);
-  }
-  std::vector<LaunchKind> kinds;
-
- private:
-  CpuDevice inner_;
-};
-
 TEST(Device, AnInterposerSeesTheWholeLifeOfATensor) {
-  CountingDevice device;
+  test::RecordingDevice device;
   {
     const Tensor tensor = allocate_tensor(device, DType::kF64, {3}, "test");
     const Buffer buffer = tensor.buffer();
     device.launch({.label = "test", .writes = {&buffer, 1}, .body = [](const LaunchTarget&) {}});
   }
-  EXPECT_EQ(device.kinds,
-            (std::vector{LaunchKind::kAllocate, LaunchKind::kKernel, LaunchKind::kFree}));
+  std::vector<LaunchKind> kinds;
+  for (const test::SeenLaunch& launch : device.seen()) kinds.push_back(launch.kind);
+  EXPECT_EQ(kinds, (std::vector{LaunchKind::kAllocate, LaunchKind::kKernel, LaunchKind::kFree}));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "core/base/errors.h"
 #include "core/tensor/cpu_device.h"
 #include "core/tensor/storage.h"
+#include "tests/support/recording_device.h"
 
 namespace lockstep {
 namespace {
@@ -57,37 +58,24 @@ TEST_F(TensorTest, MemoryLivesAsLongAsItsLastView) {
   EXPECT_EQ(view.data<double>()[1], 3.0);
 }
 
-// What an interposer sees of launches.
-class WatchingDevice : public Device {
- public:
-  Ticket launch(const Launch& launch) override {
-    if (launch.kind == LaunchKind::kAllocate || launch.kind == LaunchKind::kFree) {
-      const Buffer& all = launch.writes[0];
-      streams.push_back(launch.stream);
-      num_bytes_seen = all.num_bytes();
-    }
-    return inner_.launch(launch);
-  }
-
+std::vector<Stream> streams_of(const test::RecordingDevice& device) {
   std::vector<Stream> streams;
-  std::int64_t num_bytes_seen = 0;
-
- private:
-  CpuDevice inner_;
-};
+  for (const test::SeenLaunch& launch : device.seen()) streams.push_back(launch.stream);
+  return streams;
+}
 
 TEST(StorageLaunches, NameTheStorageAndItsStreamWhenItComesAndGoes) {
-  WatchingDevice device;
+  test::RecordingDevice device;
   allocate_tensor(device, DType::kF64, {3}, "test");
-  EXPECT_EQ(device.streams, (std::vector<Stream>{{0}, {0}}));
+  EXPECT_EQ(streams_of(device), (std::vector<Stream>{{0}, {0}}));
   allocate_tensor(device, DType::kF64, {3}, "test", Stream{2});
-  EXPECT_EQ(device.streams, (std::vector<Stream>{{0}, {0}, {2}, {2}}));
+  EXPECT_EQ(streams_of(device), (std::vector<Stream>{{0}, {0}, {2}, {2}}));
 }
 
 TEST(StorageLaunches, CoverBytesThatFillNoElement) {
-  WatchingDevice device;
+  test::RecordingDevice device;
   const Storage storage(device, 5, "test");
-  EXPECT_GE(device.num_bytes_seen, 5);
+  EXPECT_GE(device.seen()[0].num_bytes_written, 5);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-using test::values;
+using test::values_of;
 
 ParameterTable three_parameters() {
   return {{.name = "a", .full_shape = {10, 10}},
@@ -56,9 +56,9 @@ TEST_F(GradientBucketsTest, GradientsAddUpUntilTheNextStepStarts) {
   for (std::int64_t i = 0; i < 70; ++i) {
     EXPECT_EQ(buckets.main_gradient({1}).data<double>()[i], 2.0 * gradient.data<double>()[i]);
   }
-  EXPECT_EQ(values(buckets.main_gradient({2})), std::vector<double>(64, 0.0));
+  EXPECT_EQ(values_of(buckets.main_gradient({2})), std::vector<double>(64, 0.0));
   buckets.zero();
-  EXPECT_EQ(values(buckets.bucket(0)), std::vector<double>(320, 0.0));
+  EXPECT_EQ(values_of(buckets.bucket(0)), std::vector<double>(320, 0.0));
 }
 
 TEST_F(GradientBucketsTest, APlanThatLeavesAParameterOutIsFoundAtItsFirstUse) {

@@ -11,7 +11,7 @@
 namespace lockstep::test {
 namespace {
 
-TEST(DataLiterals, Tokens) {
+TEST(DataLiterals, OfTokensAreThoseOfTheFirstRelease) {
   const Case c = preset_case("tiny-linear");
   std::vector<std::int64_t> first;
   std::vector<std::int64_t> later;
@@ -23,7 +23,7 @@ TEST(DataLiterals, Tokens) {
   EXPECT_EQ(later, (std::vector<std::int64_t>{12, 65, 56, 82, 19, 32, 7, 25, 27}));
 }
 
-TEST(DataLiterals, Weights) {
+TEST(DataLiterals, OfWeightsAreThoseOfTheFirstRelease) {
   const auto weight = [](const char* name, std::int64_t index, std::int64_t fan_in) {
     return InitialValues(1, name, InitKind::kWeight, fan_in)[index];
   };
@@ -36,7 +36,7 @@ TEST(DataLiterals, Weights) {
   EXPECT_EQ(weight("decoder.layers.1.mlp.linear_fc2.weight", 1535, 48), 0x1.433498fd4e9f4p-3);
 }
 
-TEST(DataLiterals, NormWeightsAndBiases) {
+TEST(DataLiterals, OfNormWeightsAndBiasesAreThoseOfTheFirstRelease) {
   const auto norm = [](std::int64_t index) {
     return InitialValues(1, "decoder.final_layernorm.weight", InitKind::kNormWeight, 1)[index];
   };
@@ -65,12 +65,12 @@ std::vector<std::string> drawn(Mask mask, std::int64_t step) {
 
 using Texts = std::vector<std::string>;
 
-TEST(DataLiterals, MaskFullAndNone) {
+TEST(DataLiterals, OfMaskFullAreAllTargetsAndOfNoneNone) {
   EXPECT_EQ(drawn(Mask::kFull, 0), Texts(12, "xxxxxxxx"));
   EXPECT_EQ(drawn(Mask::kNone, 0), Texts(12, "........"));
 }
 
-TEST(DataLiterals, MaskUneven) {
+TEST(DataLiterals, OfMaskUnevenAreThoseOfTheFirstRelease) {
   EXPECT_EQ(drawn(Mask::kUneven, 0),
             (Texts{"x.x.xxx.",
                    ".xxxxxx.",
@@ -99,7 +99,7 @@ TEST(DataLiterals, MaskUneven) {
                    "xxxxxxxx"}));
 }
 
-TEST(DataLiterals, MaskSingle) {
+TEST(DataLiterals, OfMaskSingleAreOneTargetAStep) {
   Texts first(12, "........");
   first[4] = "......x.";
   EXPECT_EQ(drawn(Mask::kSingle, 0), first);
@@ -108,7 +108,7 @@ TEST(DataLiterals, MaskSingle) {
   EXPECT_EQ(drawn(Mask::kSingle, 1), second);
 }
 
-TEST(DataLiterals, MaskEmpty) {
+TEST(DataLiterals, OfMaskEmptyAreTargetsInSomeSamplesOnly) {
   Texts first(12, "........");
   for (const std::size_t sample : {1U, 4U, 7U, 10U}) first[sample] = "x.......";
   EXPECT_EQ(drawn(Mask::kEmpty, 0), first);
@@ -117,7 +117,7 @@ TEST(DataLiterals, MaskEmpty) {
   EXPECT_EQ(drawn(Mask::kEmpty, 1), second);
 }
 
-TEST(DataLiterals, MaskVarying) {
+TEST(DataLiterals, OfMaskVaryingAreAnotherMasksForEachMicroBatch) {
   EXPECT_EQ(drawn(Mask::kVarying, 0),
             (Texts{"........",
                    "x.......",
