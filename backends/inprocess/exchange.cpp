@@ -7,26 +7,12 @@
 #include <numeric>
 
 #include "backends/inprocess/reduce.h"
-#include "backends/inprocess/signature.h"
 #include "backends/inprocess/streaming_copy.h"
 #include "core/base/random.h"
+#include "core/comm/call_rules.h"
 
 namespace lockstep::backends {
 namespace {
-
-using Splits = std::span<const std::int64_t>;
-
-std::int64_t part_count(const Buffer& buffer, Splits splits, std::size_t part, std::size_t size) {
-  return splits.empty() ? buffer.count / static_cast<std::int64_t>(size) : splits[part];
-}
-
-std::int64_t part_offset(const Buffer& buffer, Splits splits, std::size_t part, std::size_t size) {
-  if (splits.empty()) {
-    return buffer.count / static_cast<std::int64_t>(size) * static_cast<std::int64_t>(part);
-  }
-  return std::accumulate(
-      splits.begin(), splits.begin() + static_cast<std::ptrdiff_t>(part), std::int64_t{0});
-}
 
 // The usual in-place call, told apart first because it is cheap to see.
 bool same_place(const Buffer& a, const Buffer& b) {
@@ -50,9 +36,9 @@ bool needs_staging(const Meeting& meeting) {
       std::int64_t input_part = 0;  // where a part of the one is the whole of the other
       std::int64_t output_part = 0;
       if (call.kind == CollectiveKind::kReduceScatter) {
-        input_part = part_offset(call.input, call.input_splits, party, size);
+        input_part = part_offset(call.input, call.input_splits, {.index = party, .of = size});
       } else if (call.kind == CollectiveKind::kAllGather) {
-        output_part = part_offset(call.output, call.output_splits, party, size);
+        output_part = part_offset(call.output, call.output_splits, {.index = party, .of = size});
       } else if (call.kind == CollectiveKind::kAllToAll) {
         return true;
       }
@@ -88,10 +74,11 @@ void copy_parts(const Meeting& meeting,
   if (output == nullptr) return;
   for (std::size_t from = 0; from < size; ++from) {
     const CollectiveCall& theirs = call_of(meeting, from, call);
-    const std::int64_t count = part_count(own.output, own.output_splits, from, size);
+    const std::int64_t count =
+        part_count(own.output, own.output_splits, {.index = from, .of = size});
     std::int64_t skipped = 0;
     if (own.kind == CollectiveKind::kAllToAll) {
-      skipped = part_offset(theirs.input, theirs.input_splits, to, size);
+      skipped = part_offset(theirs.input, theirs.input_splits, {.index = to, .of = size});
     }
     if (inputs[from] != nullptr) {
       copy_bytes(output, inputs[from] + skipped * element, count * element);
@@ -235,7 +222,7 @@ void Exchange::deliver(const Meeting& meeting, std::size_t party) const {
     }
     std::int64_t skipped = 0;
     if (own.kind == CollectiveKind::kReduceScatter) {
-      skipped = part_offset(own.input, own.input_splits, party, size);
+      skipped = part_offset(own.input, own.input_splits, {.index = party, .of = size});
     }
     const std::byte* result = kept[0] + skipped * element_bytes(own.output.dtype);
     copy_bytes(own.output.bytes(), result, own.output.num_bytes());
@@ -263,7 +250,8 @@ void Exchange::reduce_call(const Meeting& meeting, std::size_t call, std::byte* 
   for (std::size_t part = 0; part < num_parts; ++part) {
     std::int64_t end =
         count * static_cast<std::int64_t>(part + 1) / static_cast<std::int64_t>(num_parts);
-    if (scatters) end = begin + part_count(first.input, first.input_splits, part, size);
+    if (scatters)
+      end = begin + part_count(first.input, first.input_splits, {.index = part, .of = size});
     outputs_.clear();
     if (staging != nullptr) {
       outputs_.push_back(staging + begin * element);

@@ -13,6 +13,7 @@
 #include "backends/inprocess/usual_call.h"
 #include "core/base/errors.h"
 #include "core/base/random.h"
+#include "core/comm/call_rules.h"
 
 namespace lockstep::backends {
 namespace {

@@ -1,18 +1,12 @@
-// What must hold of one call on its own, and what must agree between the members of a meeting.
+// What must agree between the members of a meeting, and how reports tell what does not.
 #pragma once
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "backends/inprocess/meeting.h"
 
 namespace lockstep::backends {
-
-bool is_message(CollectiveKind kind);
-bool reduces(CollectiveKind kind);
-
-// Why `call` cannot be made by member `me` of a group of `size`; none where it can.
-std::optional<std::string> why_wrong(const CollectiveCall& call, GroupRank me, int size);
 
 // Whether two members' calls of one submit agree as far as two members can tell.
 bool agree(const std::vector<CollectiveCall>& a, const std::vector<CollectiveCall>& b);
