@@ -15,20 +15,17 @@ Variable Tape::input(const Tensor& value) {
 }
 
 std::vector<Variable> Tape::record(TapeNode node) {
-  Entry entry{.inputs = {},
-              .outputs = {},
-              .parameters = std::move(node.parameters),
-              .saved = std::move(node.saved),
-              .backward_input = std::move(node.backward_input),
-              .backward_weight = std::move(node.backward_weight),
-              .label = node.label};
+  Entry entry;
   for (const Variable& variable : node.inputs) entry.inputs.push_back(variable.id);
   std::vector<Variable> outputs;
   for (const Tensor& value : node.outputs) {
     outputs.push_back(input(value));
     entry.outputs.push_back(outputs.back().id);
   }
-  for (const ParameterId parameter : entry.parameters) ++uses_left(parameter);
+  for (const ParameterId parameter : node.parameters) ++uses_left(parameter);
+  node.inputs.clear();
+  node.outputs.clear();
+  entry.node = std::move(node);
   entries_.push_back(std::move(entry));
   return outputs;
 }
@@ -47,14 +44,14 @@ void Tape::add_gradient(int id, const Tensor& gradient) {
 }
 
 void Tape::run_weight(Entry& entry, std::span<const Tensor> output_gradients, GradientSink& sink) {
-  if (entry.backward_weight && !output_gradients.empty()) {
-    entry.backward_weight({.ops = ops_, .saved = entry.saved, .output_gradients = output_gradients},
-                          sink);
+  if (entry.node.backward_weight && !output_gradients.empty()) {
+    entry.node.backward_weight(
+        {.ops = ops_, .saved = entry.node.saved, .output_gradients = output_gradients}, sink);
   }
-  for (const ParameterId parameter : entry.parameters) {
+  for (const ParameterId parameter : entry.node.parameters) {
     if (--uses_left(parameter) == 0) sink.finished(parameter);
   }
-  entry.saved.clear();
+  entry.node.saved.clear();
 }
 
 std::vector<Tensor> Tape::take_output_gradients(const Entry& entry) {
@@ -73,11 +70,11 @@ Tensor Tape::take_gradient(int id) {
 }
 
 void Tape::run_input(const Entry& entry, std::span<const Tensor> output_gradients) {
-  if (!entry.backward_input || output_gradients.empty()) return;
-  const std::vector<Tensor> input_gradients = entry.backward_input(
-      {.ops = ops_, .saved = entry.saved, .output_gradients = output_gradients});
+  if (!entry.node.backward_input || output_gradients.empty()) return;
+  const std::vector<Tensor> input_gradients = entry.node.backward_input(
+      {.ops = ops_, .saved = entry.node.saved, .output_gradients = output_gradients});
   LOCKSTEP_CHECK(input_gradients.size() == entry.inputs.size(),
-                 std::string(entry.label) + " gave a wrong number of input gradients");
+                 std::string(entry.node.label) + " gave a wrong number of input gradients");
   for (std::size_t i = 0; i < entry.inputs.size(); ++i) {
     add_gradient(entry.inputs[i], input_gradients[i]);
   }
@@ -98,10 +95,10 @@ std::vector<Tensor> Tape::backward(std::span<const Variable> outputs,
     run_input(entry, output_gradients);
     if (mode == BackwardMode::kBoth) {
       run_weight(entry, output_gradients, sink);
-    } else if (!entry.parameters.empty()) {
+    } else if (!entry.node.parameters.empty()) {
       pending_.push_back({.entry = i, .output_gradients = std::move(output_gradients)});
     } else {
-      entry.saved.clear();
+      entry.node.saved.clear();
     }
   }
   std::vector<Tensor> input_gradients;

@@ -78,13 +78,9 @@ class Tape {
 
  private:
   struct Entry {
-    std::vector<int> inputs;
-    std::vector<int> outputs;
-    std::vector<ParameterId> parameters;
-    std::vector<Tensor> saved;
-    std::function<std::vector<Tensor>(const BackwardCall&)> backward_input;
-    std::function<void(const BackwardCall&, GradientSink&)> backward_weight;
-    std::string_view label;
+    TapeNode node;             // without inputs and outputs
+    std::vector<int> inputs;   // ids of variables
+    std::vector<int> outputs;  // the same
     bool done = false;
   };
   struct PendingWeight {
