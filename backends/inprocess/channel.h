@@ -61,14 +61,17 @@ struct PastCall {
 inline constexpr std::size_t kMaxHistory = 1U << 16U;
 
 struct Channel {
+  // `group_ordinal` counts the communicators of one group, from 0.
+  Channel(Rendezvous& rendezvous, const Group& channel_group, int group_ordinal);
+
+  // A meeting that nobody has come to, in its initial state: one given back, or a new one.
+  Meeting& take_meeting(bool is_message, std::uint64_t number);
+  void give_back(Meeting& meeting);
   // A copy that lives as long as the channel.
-  std::string_view kept_label(std::string_view label) {
-    const auto found = labels.find(label);
-    return found != labels.end() ? *found : *labels.emplace(label).first;
-  }
+  std::string_view kept_label(std::string_view label);
 
   Group group;
-  int ordinal = 0;           // counts the communicators of one group, from 0
+  int ordinal = 0;
   std::uint64_t stream = 0;  // names the channel's random draws
   // Names its shuffled orders. The same for all groups of a kind: tensors that are equal in each of
   // them (a norm's gradient on every tp rank) must have equal sums, as one algorithm on equal

@@ -85,23 +85,7 @@ Channel& Rendezvous::channel_for(Rank rank, GroupRank me, const Group& group) {
                                to_text(group),
                                mesh_.world()));
   }
-  auto channel = std::make_unique<Channel>();
-  channel->group = group;
-  channel->ordinal = static_cast<int>(channels.size());
-  channel->order_stream =
-      random_bits(stream_of(name_of(group.kind)), 0, static_cast<std::uint64_t>(channel->ordinal));
-  channel->stream = random_bits(stream_of(name_of(group.kind)),
-                                static_cast<std::uint64_t>(group.index),
-                                static_cast<std::uint64_t>(channel->ordinal));
-  channel->members.resize(group.ranks.size());
-  for (std::size_t i = 0; i < group.ranks.size(); ++i) {
-    Member& member = channel->members[i];
-    member.rendezvous = this;
-    member.channel = channel.get();
-    member.rank = group.ranks[i];
-    member.group_rank = GroupRank{static_cast<int>(i)};
-  }
-  channels.push_back(std::move(channel));
+  channels.push_back(std::make_unique<Channel>(*this, group, static_cast<int>(channels.size())));
   return *channels.back();
 }
 
@@ -187,28 +171,7 @@ void Rendezvous::join_message(Member& me, const CollectiveCall& call) {
 }
 
 Meeting& Rendezvous::open_meeting(Channel& channel, bool is_message, std::uint64_t number) {
-  std::vector<Meeting*>& free = is_message ? channel.free_messages : channel.free_rounds;
-  if (free.empty()) {
-    channel.meetings.push_back(std::make_unique<Meeting>());
-    Meeting& fresh = *channel.meetings.back();
-    fresh.group = &channel.group;
-    fresh.is_message = is_message;
-    fresh.parties.resize(is_message ? 2 : channel.group.ranks.size());
-    for (std::size_t i = 0; !is_message && i < fresh.parties.size(); ++i) {
-      fresh.parties[i].rank = channel.group.ranks[i];
-    }
-    free.push_back(&fresh);
-  }
-  Meeting& meeting = *free.back();
-  free.pop_back();
-  for (Party& party : meeting.parties) {
-    party.arrived = party.waits = party.delivered = false;
-    party.calls.clear();
-  }
-  meeting.number = number;
-  meeting.num_arrived = meeting.num_delivered = 0;
-  meeting.state = MeetingState::kOpen;
-  meeting.staged = false;
+  Meeting& meeting = channel.take_meeting(is_message, number);
   meeting.late = options_.completion == Completion::kLate;
   if (options_.completion == Completion::kSeeded) {
     const std::uint64_t kind_of_number = 2 * number + (is_message ? 1 : 0);
@@ -296,7 +259,7 @@ void Rendezvous::deliver(Channel& channel, const Link& link) {
   }
   meeting.parties[link.party].delivered = true;
   if (++meeting.num_delivered < static_cast<int>(meeting.parties.size())) return;
-  (meeting.is_message ? channel.free_messages : channel.free_rounds).push_back(&meeting);
+  channel.give_back(meeting);
 }
 
 void Rendezvous::rank_returned(Rank rank) { end_rank(rank, RankStatus::kReturned); }

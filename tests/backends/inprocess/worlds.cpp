@@ -51,9 +51,17 @@ std::vector<sim::ClusterOptions> all_options() {
   return options;
 }
 
-std::string option_name(const sim::ClusterOptions& options) {
-  return std::string(options.host == sim::RankHost::kFibers ? "fibers_" : "threads_") +
-         order_name(options.reduction_order) + "_" + completion_name(options.completion);
+std::string option_name_of(const testing::TestParamInfo<sim::ClusterOptions>& options) {
+  const sim::ClusterOptions& chosen = options.param;
+  return std::string(chosen.host == sim::RankHost::kFibers ? "fibers_" : "threads_") +
+         order_name(chosen.reduction_order) + "_" + completion_name(chosen.completion);
+}
+
+void EachWorld::spawn(int tp, const std::function<void(TestRank&, Communicator&)>& program) {
+  const sim::ClusterReport report = spawn_ranks(
+      tp, [&](TestRank& r) { program(r, *r.connect(GroupKind::kTp)); }, GetParam());
+  EXPECT_TRUE(report.findings.empty()) << to_text(report);
+  EXPECT_EQ(report.num_calls, report.num_matched);
 }
 
 }  // namespace lockstep::test
