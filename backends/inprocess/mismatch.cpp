@@ -114,16 +114,16 @@ std::string camp_text(const RankTexts& texts,
   const std::string_view expected = first_label(reference);
   const bool same_call =
       label == expected && camp.calls->front().kind == reference.calls->front().kind;
-  Others others;
+  Others others{.calls = *reference.calls};
   if (reference.ranks.size() == 1) {
-    others = {.name = texts.name(reference.ranks.front()), .is_one = true};
+    others.name = texts.name(reference.ranks.front());
+    others.is_one = true;
   }
   std::string text = fmt::format("{} {} ", texts.names(camp.ranks), one ? "calls" : "call");
   if (same_call && camp.calls->size() == reference.calls->size()) {
     text += fmt::format("{} with ", calls_to_text(*camp.calls));
   }
-  text += fmt::format(
-      "{} on {}", difference(*reference.calls, *camp.calls, others), to_text(*meeting.group));
+  text += fmt::format("{} on {}", difference(others, *camp.calls), to_text(*meeting.group));
   if (label == expected) return text;
   const std::optional<PastCall> next = usual_elsewhere(siblings, meeting.number + 1);
   if (calls_later(*siblings[0], meeting, reference, label) || (next && next->label == label) ||

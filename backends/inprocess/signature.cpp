@@ -98,47 +98,50 @@ bool all_agree(const Meeting& meeting) {
   return !any || all_to_all_disagreement(meeting).empty();
 }
 
-std::string difference(const std::vector<CollectiveCall>& a,
-                       const std::vector<CollectiveCall>& b,
-                       const Others& others) {
+std::string difference(const Others& others, const std::vector<CollectiveCall>& calls) {
   const std::string_view have = others.is_one ? "has" : "have";
-  if (a.size() != b.size()) {
-    return fmt::format(
-        "{} calls in one submit where {} {} {}", b.size(), others.name, have, a.size());
+  if (others.calls.size() != calls.size()) {
+    return fmt::format("{} calls in one submit where {} {} {}",
+                       calls.size(),
+                       others.name,
+                       have,
+                       others.calls.size());
   }
   std::string what;
   const auto add = [&](std::string_view name, const std::string& got, const std::string& wanted) {
     what += fmt::format(
         "{}{} {} where {} {} {}", what.empty() ? "" : ", ", name, got, others.name, have, wanted);
   };
-  for (std::size_t i = 0; i < a.size() && what.empty(); ++i) {
-    const CollectiveCall& x = a[i];
-    const CollectiveCall& y = b[i];
-    if (x.kind != y.kind || x.label != y.label) {
+  for (std::size_t i = 0; i < calls.size() && what.empty(); ++i) {
+    const CollectiveCall& theirs = others.calls[i];
+    const CollectiveCall& own = calls[i];
+    if (theirs.kind != own.kind || theirs.label != own.label) {
       return fmt::format("{} '{}' where {} {} {} '{}'",
-                         name_of(y.kind),
-                         y.label,
+                         name_of(own.kind),
+                         own.label,
                          others.name,
                          others.is_one ? "calls" : "call",
-                         name_of(x.kind),
-                         x.label);
+                         name_of(theirs.kind),
+                         theirs.label);
     }
-    if (x.output.dtype != y.output.dtype) {
-      add("dtype", std::string(name_of(y.output.dtype)), std::string(name_of(x.output.dtype)));
+    if (theirs.output.dtype != own.output.dtype) {
+      add("dtype",
+          std::string(name_of(own.output.dtype)),
+          std::string(name_of(theirs.output.dtype)));
     }
-    if (reduces(x.kind) && x.op != y.op) {
-      add("op", std::string(name_of(y.op)), std::string(name_of(x.op)));
+    if (reduces(theirs.kind) && theirs.op != own.op) {
+      add("op", std::string(name_of(own.op)), std::string(name_of(theirs.op)));
     }
-    if (x.kind == CollectiveKind::kBroadcast && x.peer != y.peer) {
-      add("root", std::to_string(y.peer.value), std::to_string(x.peer.value));
+    if (theirs.kind == CollectiveKind::kBroadcast && theirs.peer != own.peer) {
+      add("root", std::to_string(own.peer.value), std::to_string(theirs.peer.value));
     }
-    if (x.kind == CollectiveKind::kAllToAll) continue;
-    const bool by_input = x.kind == CollectiveKind::kReduceScatter;
-    const std::int64_t wanted = by_input ? x.input.count : x.output.count;
-    const std::int64_t got = by_input ? y.input.count : y.output.count;
+    if (theirs.kind == CollectiveKind::kAllToAll) continue;
+    const bool by_input = theirs.kind == CollectiveKind::kReduceScatter;
+    const std::int64_t wanted = by_input ? theirs.input.count : theirs.output.count;
+    const std::int64_t got = by_input ? own.input.count : own.output.count;
     if (got != wanted) add("count", std::to_string(got), std::to_string(wanted));
-    const Splits wanted_splits = by_input ? x.input_splits : x.output_splits;
-    const Splits got_splits = by_input ? y.input_splits : y.output_splits;
+    const Splits wanted_splits = by_input ? theirs.input_splits : theirs.output_splits;
+    const Splits got_splits = by_input ? own.input_splits : own.output_splits;
     if (!same_splits(wanted_splits, got_splits)) {
       add("splits", splits_to_text(got_splits), splits_to_text(wanted_splits));
     }

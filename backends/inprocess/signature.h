@@ -13,16 +13,15 @@ bool agree(const std::vector<CollectiveCall>& a, const std::vector<CollectiveCal
 // Whether all members agree, once all have arrived: all_to_all's splits, a message's ends.
 bool all_agree(const Meeting& meeting);
 
-// How a sentence names the members that the others are held against.
+// The members that one is held against: their calls, and how a sentence names them.
 struct Others {
+  const std::vector<CollectiveCall>& calls;
   std::string name = "the others";
   bool is_one = false;
 };
 
-// What differs in `b` from `a`, the calls of `others`, in words; empty where nothing does.
-std::string difference(const std::vector<CollectiveCall>& a,
-                       const std::vector<CollectiveCall>& b,
-                       const Others& others);
+// What differs in `calls` from those of `others`, in words; empty where nothing does.
+std::string difference(const Others& others, const std::vector<CollectiveCall>& calls);
 // Of a meeting that all_agree refuses: who wants what.
 std::string disagreement(const Meeting& meeting);
 

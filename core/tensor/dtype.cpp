@@ -1,4 +1,4 @@
-// Element types: size and name.
+// Element types: size, name, and the one of a recipe.
 #include "core/tensor/dtype.h"
 
 #include "core/base/errors.h"
@@ -16,6 +16,18 @@ std::int64_t element_bytes(DType dtype) {
       return 2;
   }
   throw InternalError("unknown element type");
+}
+
+DType dtype_of(Precision precision) {
+  switch (precision) {
+    case Precision::kF64:
+      return DType::kF64;
+    case Precision::kF32:
+      return DType::kF32;
+    case Precision::kBF16:
+      return DType::kBF16;
+  }
+  throw InternalError("unknown precision");
 }
 
 std::string_view name_of(DType dtype) {

@@ -38,8 +38,8 @@ void scale_all(const RankContext& context,
                const GradientBuckets& buckets,
                const DeviceTotals& totals,
                double factor) {
-  for (int bucket = 0; bucket < buckets.num_buckets(); ++bucket) {
-    scale_in_place(context.ops, buckets.bucket(bucket), factor, entry.label);
+  for (const Tensor& bucket : buckets.buckets()) {
+    scale_in_place(context.ops, bucket, factor, entry.label);
   }
   scale_in_place(context.ops, totals.objective(), factor, entry.label);
 }
@@ -92,7 +92,7 @@ FinalizePlan plan_finalize(const ParameterTable& table, const BucketPlan& bucket
       plan.entries.push_back({.label = fmt::format("finalize.dp_sum.bucket{}", i),
                               .action = FinalizeAction::kSumBucket,
                               .group = GroupKind::kDpCp,
-                              .bucket = static_cast<int>(i)});
+                              .bucket = {static_cast<int>(i)}});
     }
   }
   for (std::size_t i = 0; i < table.size(); ++i) {
@@ -123,7 +123,7 @@ std::string to_text(const FinalizePlan& plan) {
     text += fmt::format("{}: {}", entry.label, name_of(entry.action));
     switch (entry.action) {
       case FinalizeAction::kSumBucket:
-        text += fmt::format(" {} over {}\n", entry.bucket, name_of(entry.group));
+        text += fmt::format(" {} over {}\n", entry.bucket.value, name_of(entry.group));
         break;
       case FinalizeAction::kSumParameter:
         text += fmt::format(" {} over {}\n", entry.parameter.value, name_of(entry.group));

@@ -15,18 +15,18 @@
 namespace lockstep {
 
 enum class FinalizeAction {
-  kSumBucket,      // all-reduce a bucket of main gradients
-  kSumParameter,   // all-reduce one parameter's main gradient
-  kSumTotals,      // all-reduce the step's totals: objective and targets
-  kScale,          // multiply all main gradients and the objective by `factor`
-  kScaleByTargets  // the same by factor / max(targets, 1)
+  kSumBucket,       // all-reduce a bucket of main gradients
+  kSumParameter,    // all-reduce one parameter's main gradient
+  kSumTotals,       // all-reduce the step's totals: objective and targets
+  kScale,           // multiply all main gradients and the objective by `factor`
+  kScaleByTargets,  // the same by factor / max(targets, 1)
 };
 
 struct FinalizeEntry {
   std::string label;  // finalize.dp_sum.bucket0, finalize.scale ...
   FinalizeAction action;
   GroupKind group = GroupKind::kWorld;  // of a sum
-  int bucket = -1;                      // of kSumBucket
+  BucketId bucket = {-1};               // of kSumBucket
   ParameterId parameter = {-1};         // of kSumParameter
   double factor = 1.0;                  // of a scaling
 };

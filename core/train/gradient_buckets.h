@@ -3,6 +3,8 @@
 // Gradients accumulate (+=) over the micro-batches of a step; zero() starts a step.
 #pragma once
 
+#include <compare>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,12 @@
 #include "core/parallel/placement.h"
 
 namespace lockstep {
+
+// Index of a bucket in its plan.
+struct BucketId {
+  int value = 0;
+  auto operator<=>(const BucketId&) const = default;
+};
 
 struct BucketSlot {
   ParameterId parameter;
@@ -42,9 +50,12 @@ class GradientBuckets : public GradientSink {
   // Without overlap a bucket waits for finalize_grads.
   void finished(ParameterId parameter) override;
 
-  int num_buckets() const { return static_cast<int>(buckets_.size()); }
-  const Tensor& bucket(int index) const { return buckets_.at(static_cast<std::size_t>(index)); }
-  // Of the parameter's local shape.
+  // One-dimensional, in the plan's order.
+  std::span<const Tensor> buckets() const { return buckets_; }
+  const Tensor& bucket(BucketId id) const {
+    return buckets_.at(static_cast<std::size_t>(id.value));
+  }
+  // Of the parameter's local shape: a view on its bucket.
   const Tensor& main_gradient(ParameterId parameter) const;
 
  private:

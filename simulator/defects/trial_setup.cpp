@@ -8,7 +8,9 @@
 namespace lockstep::sim {
 
 TrialSetup make_setup(const Case& c) {
-  return {.plans = make_plans(c), .kernels = cpu_kernels(DType::kF64), .dropped_calls = {}};
+  const DType dtype = dtype_of(c.recipe.dtype);
+  return {
+      .plans = make_plans(c), .dtype = dtype, .kernels = cpu_kernels(dtype), .dropped_calls = {}};
 }
 
 std::string to_text(const TrialSetup& setup) {
@@ -21,7 +23,7 @@ std::string to_text(const TrialSetup& setup) {
       drops += "port drops " + label + "*\n";
   }
   // Kernels have no names: that one was replaced is all that can be said, and is enough.
-  const KernelTable own = cpu_kernels(DType::kF64);
+  const KernelTable own = cpu_kernels(setup.dtype);
   const bool is_own = std::memcmp(&setup.kernels, &own, sizeof(KernelTable)) == 0;
   return plans + drops + (is_own ? "" : "kernels are not the device's own\n");
 }

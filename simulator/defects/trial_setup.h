@@ -11,7 +11,8 @@ namespace lockstep::sim {
 
 struct TrialSetup {
   Plans plans;
-  KernelTable kernels;
+  DType dtype = DType::kF64;  // of activations and parameters
+  KernelTable kernels;        // for that dtype
   // Beginnings of labels: collective calls that never reach the communicator.
   std::vector<std::string> dropped_calls;
 };

@@ -21,7 +21,7 @@ void run_rank(
   const RankContext context{
       .rank = seat.rank,
       .mesh = mesh,
-      .ops = {.device = device, .kernels = setup.kernels, .dtype = DType::kF64},
+      .ops = {.device = device, .kernels = setup.kernels, .dtype = setup.dtype},
       .communicators = communicators,
       .mappings = setup.plans.mappings};
   train(context, c, setup.plans, result);

@@ -87,7 +87,7 @@ TEST(FinalizeGrads, ABucketIsSummedOverTheGroupOfItsEntry) {
   const std::vector<SmallRun> runs = run({{{.label = "finalize.dp_sum.bucket0",
                                             .action = FinalizeAction::kSumBucket,
                                             .group = GroupKind::kDpCp,
-                                            .bucket = 0}}});
+                                            .bucket = {0}}}});
   EXPECT_EQ(runs[0].gradient, (std::vector{5.0, 5.0}));    // ranks 0 and 2
   EXPECT_EQ(runs[1].gradient, (std::vector{10.0, 10.0}));  // ranks 1 and 3
   EXPECT_EQ(runs[3].gradient, (std::vector{10.0, 10.0}));

@@ -58,7 +58,7 @@ TEST_F(GradientBucketsTest, GradientsAddUpUntilTheNextStepStarts) {
   }
   EXPECT_EQ(values_of(buckets.main_gradient({2})), std::vector<double>(64, 0.0));
   buckets.zero();
-  EXPECT_EQ(values_of(buckets.bucket(0)), std::vector<double>(320, 0.0));
+  EXPECT_EQ(values_of(buckets.bucket({0})), std::vector<double>(320, 0.0));
 }
 
 TEST_F(GradientBucketsTest, APlanThatLeavesAParameterOutIsFoundAtItsFirstUse) {

@@ -56,7 +56,7 @@ TEST(Plans, EachFieldOfAnEntryThatActsShowsInTheText) {
   EXPECT_TRUE(shows([](Plans& p) { p.batch.micro_batch += 1; }));
   EXPECT_TRUE(shows([](Plans& p) { p.batch.dp_stride = 0; }));
   EXPECT_TRUE(shows([](Plans& p) { p.buckets.buckets[0].slots[0].offset += 64; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.finalize.entries[0].bucket = 1; }));
+  EXPECT_TRUE(shows([](Plans& p) { p.finalize.entries[0].bucket = {1}; }));
   EXPECT_TRUE(shows([](Plans& p) { p.finalize.entries[0].group = GroupKind::kTp; }));
   EXPECT_TRUE(shows([](Plans& p) { p.finalize.entries.back().parameter = {1}; }));
   EXPECT_TRUE(shows([](Plans& p) { p.update.entries[0].parameter = {1}; }));

@@ -105,10 +105,10 @@ TEST(Trial, ADifferentSeedIsADifferentTrial) {
   EXPECT_NE(digest_of(c), digest);
 }
 
-TEST(Trial, ARanksOwnErrorIsReportedAndTheNextTrialRuns) {
+TEST(Trial, WhatCannotBePlannedNeverStartsAndTheNextTrialRuns) {
   Case c = small_case(2, 2);
   c.recipe.optimizer = Optimizer::kAdamW;
-  EXPECT_THROW(run_trial(c, {}), std::exception) << "what cannot be planned never starts";
+  EXPECT_THROW(run_trial(c, {}), std::exception);
   digest_of(small_case(2, 2));
 }
 
