@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "backends/inprocess/signature.h"
+#include "core/base/errors.h"
 
 namespace lockstep::backends {
 
@@ -46,7 +47,7 @@ std::string RankTexts::doing(Rank rank) const {
     case RankStatus::kCancelled:
       return "was cancelled";
   }
-  return {};
+  throw InternalError("unknown status of a rank");
 }
 
 const Link* blocking_link(const RankState& rank) {

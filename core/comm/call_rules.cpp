@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/errors.h"
 #include "core/tensor/storage.h"
 
 namespace lockstep {
@@ -53,7 +54,7 @@ Sides sides_of(CollectiveKind kind) {
     case CollectiveKind::kBarrier:
       return {.input = false, .output = false, .input_splits = false, .output_splits = false};
   }
-  return {};
+  throw InternalError("unknown kind of collective");
 }
 
 struct SplitSide {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/errors.h"
 #include "core/config/data.h"
 
 namespace lockstep::matrix {
@@ -21,7 +22,7 @@ double weight_of_target(LossNorm norm, const Batch& batch, std::int64_t micro_ba
     case LossNorm::kMicroBatch:
       return 1.0 / static_cast<double>(num_micro * std::max<std::int64_t>(own, 1));
   }
-  return 0.0;
+  throw InternalError("unknown loss normalisation");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/errors.h"
 #include "simulator/checks/tally.h"
 
 namespace lockstep::sim {
@@ -40,7 +41,7 @@ std::optional<double> bound_of(Precision precision) {
     case Precision::kBF16:
       return std::nullopt;
   }
-  return std::nullopt;
+  throw InternalError("unknown precision");
 }
 
 double norm_of_all(const std::vector<OracleTensor>& tensors) {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/base/errors.h"
+
 namespace lockstep::sim {
 namespace {
 
@@ -15,7 +17,7 @@ const std::vector<Shard>& shards_in(const StepResult& step, TensorKind kind) {
     case TensorKind::kParameter:
       return step.parameters;
   }
-  return step.gradients;
+  throw InternalError("unknown kind of tensor");
 }
 
 const Shard* find_shard(const std::vector<Shard>& shards, const TensorId& id) {
@@ -58,7 +60,7 @@ const std::vector<OracleTensor>& tensors_of(const OracleStep& step, TensorKind k
     case TensorKind::kParameter:
       return step.parameters;
   }
-  return step.gradients;
+  throw InternalError("unknown kind of tensor");
 }
 
 std::vector<RankShard> shards_of(const TrialResult& trial, const TensorId& id) {
