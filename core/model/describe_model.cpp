@@ -12,7 +12,6 @@ namespace {
 // Every rank sees other tokens of the batch over dp and cp, so gradients are terms of a sum there.
 ParameterSpec replicated(std::string name, std::vector<std::int64_t> shape) {
   ParameterSpec spec{.name = std::move(name), .full_shape = std::move(shape)};
-  spec.value.fill(PlacementKind::kReplicate);
   // Without sequence parallel all tp ranks see the same tokens and compute the same gradient.
   spec.gradient = {PlacementKind::kInvariant,
                    PlacementKind::kPartial,
@@ -35,7 +34,6 @@ ParameterSpec cut_weight(std::string name,
   ParameterSpec spec = replicated(std::move(name), std::move(shape));
   spec.fan_in = fan_in;
   spec.cut = cut;
-  spec.value[static_cast<std::size_t>(cut.axis)] = PlacementKind::kShard;
   spec.gradient[static_cast<std::size_t>(cut.axis)] = PlacementKind::kShard;
   return spec;
 }
@@ -55,12 +53,10 @@ ParameterTable describe_model(const Model& model, const Layout& layout) {
         .dim = dim, .axis = Axis::kTp, .num_parts = layout.tp, .part_size = size / layout.tp};
   };
   const auto vocabulary_weight = [&](std::string name, std::int64_t fan_in) {
-    ParameterSpec spec = cut_weight(std::move(name),
-                                    {model.vocab_size, hidden},
-                                    cut(0, padded_vocabulary(model, layout)),
-                                    fan_in);
-    spec.parameter_class = ParameterClass::kVocabulary;
-    return spec;
+    return cut_weight(std::move(name),
+                      {model.vocab_size, hidden},
+                      cut(0, padded_vocabulary(model, layout)),
+                      fan_in);
   };
   ParameterTable table;
   // An embedding row is looked up, not summed: its fan-in is one.

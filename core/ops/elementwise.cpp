@@ -26,10 +26,6 @@ void check_same_size(const Tensor& a, const Tensor& b) {
                  "sizes differ: " + to_text(a.shape) + " and " + to_text(b.shape));
 }
 
-void launch_scale(const OpContext& ops, const ScaleArgs& args, std::string_view label) {
-  launch_elementwise(ops, label, {args.x}, args.out, ops.kernels.scale, args);
-}
-
 void launch_copy_columns(const OpContext& ops, const CopyColumnsArgs& args) {
   launch_elementwise(ops, "op.copy_columns", {args.from}, args.to, ops.kernels.copy_columns, args);
 }
@@ -73,13 +69,8 @@ void accumulate(const OpContext& ops, const Accumulation& accumulation, std::str
 }
 
 void scale_in_place(const OpContext& ops, const Tensor& x, double factor, std::string_view label) {
-  launch_scale(ops, {.x = x.buffer(), .out = x.buffer(), .factor = factor}, label);
-}
-
-Tensor scaled(const OpContext& ops, const Tensor& x, double factor) {
-  const Tensor out = new_tensor(ops, x.shape, "scale.out");
-  launch_scale(ops, {.x = x.buffer(), .out = out.buffer(), .factor = factor}, "op.scale");
-  return out;
+  const ScaleArgs args{.x = x.buffer(), .out = x.buffer(), .factor = factor};
+  launch_elementwise(ops, label, {args.x}, args.out, ops.kernels.scale, args);
 }
 
 Tensor scaled_by(const OpContext& ops, const Tensor& x, const Tensor& factor) {

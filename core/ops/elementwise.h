@@ -26,8 +26,6 @@ struct Accumulation {
 void accumulate(const OpContext& ops, const Accumulation& accumulation, std::string_view label);
 // x *= factor
 void scale_in_place(const OpContext& ops, const Tensor& x, double factor, std::string_view label);
-// factor * x as a new tensor
-Tensor scaled(const OpContext& ops, const Tensor& x, double factor);
 // factor * x with a factor [1] on the device
 Tensor scaled_by(const OpContext& ops, const Tensor& x, const Tensor& factor);
 

@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-// C[m,n] = op(A) op(B), or += when accumulate; A is [m,k] or, transposed, [k,m]; B alike.
+// C[m,n] = op(A) op(B); A is [m,k] or, transposed, [k,m]; B alike.
 struct MatmulArgs {
   Buffer a;
   Buffer b;
@@ -20,7 +20,6 @@ struct MatmulArgs {
   std::int64_t k = 0;
   bool transpose_a = false;
   bool transpose_b = false;
-  bool accumulate = false;
 };
 
 // y = x / r * g with r = sqrt(mean(x^2) + eps) of each row. inverse_rms[T] = 1 / r.
@@ -114,13 +113,12 @@ struct AddArgs {
   Buffer b;
   Buffer out;
 };
-// out += factor * x; out may not overlap x.
+// out += x; out may not overlap x.
 struct AccumulateArgs {
   Buffer x;
   Buffer out;
-  double factor = 1.0;
 };
-// x *= factor, or out = factor * x with x and out distinct.
+// out = factor * x; out may be x.
 struct ScaleArgs {
   Buffer x;
   Buffer out;

@@ -34,20 +34,17 @@ struct Cut {
   std::int64_t part_size = 0;
 };
 
-enum class ParameterClass { kDense, kVocabulary };
-
 // One row of a model's parameter table. Everything about a parameter's layout derives from it.
 struct ParameterSpec {
   std::string name;  // Megatron-core's
   std::vector<std::int64_t> full_shape;
-  ParameterClass parameter_class = ParameterClass::kDense;
   InitKind init = InitKind::kWeight;
   std::int64_t fan_in = 1;
-  Placements value{};     // of the parameter itself
-  Placements gradient{};  // of the gradient that a rank's backward passes have summed up
+  // Of the gradient that a rank's backward passes have summed up. The parameter itself is a shard
+  // on its cut's axis and a replica on all others.
+  Placements gradient{};
   std::optional<Cut> cut = {};
 
-  PlacementKind value_on(Axis axis) const { return value[static_cast<std::size_t>(axis)]; }
   PlacementKind gradient_on(Axis axis) const { return gradient[static_cast<std::size_t>(axis)]; }
 };
 

@@ -27,7 +27,7 @@ void add(const LaunchTarget&, const AddArgs& args) {
 void accumulate(const LaunchTarget&, const AccumulateArgs& args) {
   const double* const x = elements<double>(args.x);
   double* const out = elements<double>(args.out);
-  for (std::int64_t i = 0; i < args.out.count; ++i) out[i] += args.factor * x[i];
+  for (std::int64_t i = 0; i < args.out.count; ++i) out[i] += x[i];
 }
 
 void scale(const LaunchTarget&, const ScaleArgs& args) {

@@ -15,11 +15,7 @@ using MatrixView = Eigen::Map<const Matrix>;
 template <typename Left, typename Right>
 void multiply(const Left& left, const Right& right, const MatmulArgs& args) {
   Eigen::Map<Matrix> c(elements<double>(args.c), args.m, args.n);
-  if (args.accumulate) {
-    c.noalias() += left * right;
-  } else {
-    c.noalias() = left * right;
-  }
+  c.noalias() = left * right;
 }
 
 }  // namespace

@@ -34,14 +34,6 @@ TEST_F(Elementwise, SilusGradientAgreesWithFiniteDifferences) {
             1e-9);
 }
 
-TEST_F(Elementwise, TheAccumulateKernelAddsAMultiple) {
-  const Tensor x = reals({1.0, -2.0}, {2});
-  const Tensor out = reals({10.0, 20.0}, {2});
-  const AccumulateArgs args{.x = x.buffer(), .out = out.buffer(), .factor = 3.0};
-  ops().kernels.accumulate({}, args);
-  EXPECT_EQ(values_of(out), (std::vector<double>{13.0, 14.0}));
-}
-
 TEST_F(Elementwise, AddLeavesItsArgumentsAlone) {
   const Tensor a = reals({1.0, 2.0}, {2});
   const Tensor b = reals({10.0, 20.0}, {2});
@@ -55,7 +47,6 @@ TEST_F(Elementwise, AccumulateAddsAndScaleMultiplies) {
   EXPECT_EQ(values_of(sum), (std::vector<double>{1.5, 2.25}));
   scale_in_place(ops(), sum, 4.0, "test");
   EXPECT_EQ(values_of(sum), (std::vector<double>{6.0, 9.0}));
-  EXPECT_EQ(values_of(scaled(ops(), sum, 0.5)), (std::vector<double>{3.0, 4.5}));
   EXPECT_EQ(values_of(scaled_by(ops(), sum, reals({-1.0}, {1}))),
             (std::vector<double>{-6.0, -9.0}));
 }

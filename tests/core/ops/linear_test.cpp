@@ -75,23 +75,5 @@ TEST_F(Linear, ShapesThatDoNotFitAreRefused) {
   EXPECT_THROW(linear_backward_weight(ops(), saved, random({2, 3})), InternalError);
 }
 
-TEST_F(Linear, TheProductKernelAddsToWhatIsThereWhereItShall) {
-  const Tensor a = reals({1.0, 2.0}, {1, 2});
-  const Tensor b = reals({3.0, 4.0}, {2, 1});
-  const Tensor c = reals({100.0}, {1, 1});
-  MatmulArgs args{.a = a.buffer(),
-                  .b = b.buffer(),
-                  .c = c.buffer(),
-                  .m = 1,
-                  .n = 1,
-                  .k = 2,
-                  .accumulate = true};
-  ops().kernels.matmul({}, args);
-  EXPECT_EQ(values_of(c), (std::vector<double>{111.0}));
-  args.accumulate = false;
-  ops().kernels.matmul({}, args);
-  EXPECT_EQ(values_of(c), (std::vector<double>{11.0}));
-}
-
 }  // namespace
 }  // namespace lockstep
