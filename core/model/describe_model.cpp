@@ -83,13 +83,7 @@ std::string to_text(const ParameterTable& table) {
   std::string text;
   for (const ParameterSpec& spec : table) {
     text += fmt::format("{} [{}]", spec.name, fmt::join(spec.full_shape, ", "));
-    if (spec.cut.has_value()) {
-      text += fmt::format(" dim {} over {} in {} of {}",
-                          spec.cut->dim,
-                          name_of(spec.cut->axis),
-                          spec.cut->num_parts,
-                          spec.cut->part_size);
-    }
+    if (spec.cut.has_value()) text += " " + to_text(*spec.cut);
     text += "; gradient";
     for (const Axis axis : {Axis::kTp, Axis::kCp, Axis::kDp, Axis::kPp}) {
       text += fmt::format(" {} {}", name_of(axis), name_of(spec.gradient_on(axis)));

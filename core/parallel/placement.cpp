@@ -23,6 +23,11 @@ std::string_view name_of(PlacementKind kind) {
   throw InternalError("unknown placement");
 }
 
+std::string to_text(const Cut& cut) {
+  return "dim " + std::to_string(cut.dim) + " over " + std::string(name_of(cut.axis)) + " in " +
+         std::to_string(cut.num_parts) + " of " + std::to_string(cut.part_size);
+}
+
 ShardSlice slice_of(const Cut& cut, std::int64_t full_size, std::int64_t part) {
   const std::int64_t first = part * cut.part_size;
   const std::int64_t count = std::clamp<std::int64_t>(full_size - first, 0, cut.part_size);

@@ -34,6 +34,8 @@ struct Cut {
   std::int64_t part_size = 0;
 };
 
+std::string to_text(const Cut& cut);  // dim 0 over tp in 4 of 24
+
 // One row of a model's parameter table. Everything about a parameter's layout derives from it.
 struct ParameterSpec {
   std::string name;  // Megatron-core's

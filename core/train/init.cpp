@@ -74,13 +74,7 @@ std::string to_text(const InitPlan& plan) {
                         name_of(entry.kind),
                         entry.seed,
                         entry.fan_in);
-    if (entry.cut.has_value()) {
-      text += fmt::format(", dim {} over {} in {} of {}",
-                          entry.cut->dim,
-                          name_of(entry.cut->axis),
-                          entry.cut->num_parts,
-                          entry.cut->part_size);
-    }
+    if (entry.cut.has_value()) text += ", " + to_text(*entry.cut);
     text += "\n";
   }
   return text;

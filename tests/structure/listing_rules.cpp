@@ -121,7 +121,7 @@ Findings check_readmes(const std::vector<SourceFile>& files) {
 
 Findings check_top_folders(const std::vector<std::string>& folders, std::string_view gitignore) {
   static constexpr std::array<std::string_view, 9> kAgreed = {
-      ".ci", ".git", "backends", "ci", "cmake", "core", "matrix", "simulator", "tests"};
+      ".ci", ".git", "backends", "ci", "core", "matrix", "simulator", "tests"};
   const std::vector<std::string> ignored = lines_of(gitignore);
   Findings findings;
   for (const std::string& folder : folders) {
