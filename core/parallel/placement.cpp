@@ -36,13 +36,26 @@ ShardSlice slice_of(const Cut& cut, std::int64_t full_size, std::int64_t part) {
   return slice;
 }
 
-ShardSlice slice_of(const ParameterSpec& spec, const Mesh& mesh, Rank rank) {
-  if (!spec.cut.has_value()) {
-    return {.dim = 0, .runs = {{.local = 0, .global = 0, .count = spec.full_shape[0]}}};
+ShardSlice slice_of(const std::optional<Cut>& cut,
+                    const std::vector<std::int64_t>& full_shape,
+                    const Mesh& mesh,
+                    Rank rank) {
+  if (!cut.has_value()) {
+    return {.dim = 0, .runs = {{.local = 0, .global = 0, .count = full_shape[0]}}};
   }
-  return slice_of(*spec.cut,
-                  spec.full_shape[static_cast<std::size_t>(spec.cut->dim)],
-                  mesh.coordinate(rank, spec.cut->axis));
+  return slice_of(
+      *cut, full_shape[static_cast<std::size_t>(cut->dim)], mesh.coordinate(rank, cut->axis));
+}
+
+ShardSlice slice_of(const ParameterSpec& spec, const Mesh& mesh, Rank rank) {
+  return slice_of(spec.cut, spec.full_shape, mesh, rank);
+}
+
+Shard shard_of(const ParameterSpec& spec, const Mesh& mesh, Rank rank) {
+  return {.name = spec.name,
+          .full_shape = spec.full_shape,
+          .local_shape = local_shape(spec),
+          .slice = slice_of(spec, mesh, rank)};
 }
 
 std::vector<std::int64_t> local_shape(const ParameterSpec& spec) {

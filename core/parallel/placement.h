@@ -54,8 +54,14 @@ using ParameterTable = std::vector<ParameterSpec>;
 
 // The rows that part `part` of a cut holds of a dim of `full_size`.
 ShardSlice slice_of(const Cut& cut, std::int64_t full_size, std::int64_t part);
-// The rank's own part, whole for a tensor that is not cut.
+// What a rank holds of a tensor: the part at its coordinate, all of one that is not cut.
+ShardSlice slice_of(const std::optional<Cut>& cut,
+                    const std::vector<std::int64_t>& full_shape,
+                    const Mesh& mesh,
+                    Rank rank);
 ShardSlice slice_of(const ParameterSpec& spec, const Mesh& mesh, Rank rank);
+// The rank's shard of a parameter or of its gradient, still without values.
+Shard shard_of(const ParameterSpec& spec, const Mesh& mesh, Rank rank);
 // Sizes of the memory a rank holds, padding included.
 std::vector<std::int64_t> local_shape(const ParameterSpec& spec);
 

@@ -3,39 +3,28 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <string_view>
 
 #include "core/base/errors.h"
 #include "core/ops/host.h"
+#include "core/snapshot/stretches.h"
 
 namespace lockstep {
 namespace {
 
-// The values of a slice of the full tensor, in the local shape; zero where no run reaches.
-std::vector<double> shard_values(const InitEntry& entry,
-                                 const ParameterSpec& spec,
-                                 const ShardSlice& slice) {
-  const std::vector<std::int64_t> local = local_shape(spec);
-  const bool one_dim = local.size() == 1;
-  const std::int64_t local_columns = one_dim ? 1 : local[1];
-  const std::int64_t full_columns = one_dim ? 1 : spec.full_shape[1];
-  std::vector<double> values(static_cast<std::size_t>(local[0] * local_columns), 0.0);
-  const InitialValues initial(entry.seed, spec.name, entry.kind, entry.fan_in);
-  for (const ShardRun& run : slice.runs) {
-    const bool by_rows = slice.dim == 0;
-    const std::int64_t rows = by_rows ? run.count : local[0];
-    const std::int64_t width = by_rows ? local_columns : run.count;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      for (std::int64_t column = 0; column < width; ++column) {
-        const std::int64_t global = by_rows ? (run.global + row) * full_columns + column
-                                            : row * full_columns + run.global + column;
-        const std::int64_t at = by_rows ? (run.local + row) * local_columns + column
-                                        : row * local_columns + run.local + column;
-        values[static_cast<std::size_t>(at)] = initial[global];
-      }
+// Fills in the elements that the shard's slice reaches; the others, padding, stay zero.
+void fill_in(Shard& shard, const InitialValues& initial) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shard.local_shape) count *= size;
+  shard.values.assign(static_cast<std::size_t>(count), 0.0);
+  const std::string problem = shard_problem(shard);
+  LOCKSTEP_CHECK(problem.empty(), "initial values of " + shard.name + ": " + problem);
+  for (const Stretch& stretch : stretches_of(shard)) {
+    for (std::int64_t i = 0; i < stretch.count; ++i) {
+      shard.values[static_cast<std::size_t>(stretch.local + i)] = initial[stretch.full + i];
     }
   }
-  return values;
 }
 
 std::string_view name_of(InitKind kind) {
@@ -86,16 +75,10 @@ void initialise(const RankContext& context,
                 const Parameters& parameters) {
   for (const InitEntry& entry : plan.entries) {
     const ParameterSpec& spec = table.at(static_cast<std::size_t>(entry.parameter.value));
-    ShardSlice slice = slice_of(spec, context.mesh, context.rank);
-    if (entry.cut.has_value()) {
-      slice = slice_of(*entry.cut,
-                       spec.full_shape[static_cast<std::size_t>(entry.cut->dim)],
-                       context.mesh.coordinate(context.rank, entry.cut->axis));
-    }
-    write_reals(context.ops,
-                shard_values(entry, spec, slice),
-                parameters[entry.parameter].value,
-                entry.label);
+    Shard shard = shard_of(spec, context.mesh, context.rank);
+    shard.slice = slice_of(entry.cut, spec.full_shape, context.mesh, context.rank);
+    fill_in(shard, InitialValues(entry.seed, spec.name, entry.kind, entry.fan_in));
+    write_reals(context.ops, shard.values, parameters[entry.parameter].value, entry.label);
   }
 }
 

@@ -60,13 +60,8 @@ class Trainer {
   std::vector<Shard> shards(std::string_view label, TensorOf tensor_of) const {
     std::vector<Shard> result;
     for (std::size_t i = 0; i < plans_.table.size(); ++i) {
-      const ParameterSpec& spec = plans_.table[i];
-      result.push_back(
-          {.name = spec.name,
-           .full_shape = spec.full_shape,
-           .local_shape = local_shape(spec),
-           .slice = slice_of(spec, context_.mesh, context_.rank),
-           .values = read_reals(context_.ops, tensor_of({static_cast<int>(i)}), label)});
+      result.push_back(shard_of(plans_.table[i], context_.mesh, context_.rank));
+      result.back().values = read_reals(context_.ops, tensor_of({static_cast<int>(i)}), label);
     }
     return result;
   }

@@ -106,9 +106,8 @@ void CaseRunner::judge(const Case& c, CaseResult& result) {
     result.verdict = Verdict::kError;
     result.reason = *reason;
     for (const sim::Check* const check : checks) {
-      // Only what holds of an unfinished trial may be said of it.
       result.checks.push_back(
-          check->name == "collectives"
+          check->judges_unfinished
               ? check->run(trial, {})
               : sim::CheckResult{.check = check->name, .reason = "the trial did not finish"});
     }

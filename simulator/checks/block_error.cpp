@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/errors.h"
+#include "core/snapshot/stretches.h"
 #include "simulator/checks/tally.h"
 
 namespace lockstep::sim {
@@ -48,6 +49,18 @@ double norm_of_all(const std::vector<OracleTensor>& tensors) {
   double sum = 0.0;
   for (const OracleTensor& tensor : tensors) sum += sum_of_squares(tensor.values);
   return std::sqrt(sum);
+}
+
+std::vector<double> deviations_of(const Shard& shard, const OracleTensor& reference) {
+  std::vector<double> deviations(reference.values.size());
+  for (const Stretch& stretch : stretches_of(shard)) {
+    for (std::int64_t i = 0; i < stretch.count; ++i) {
+      const auto full = static_cast<std::size_t>(stretch.full + i);
+      const double value = shard.values[static_cast<std::size_t>(stretch.local + i)];
+      deviations[full] = std::abs(value - reference.values[full]);
+    }
+  }
+  return deviations;
 }
 
 BlockMeasure::BlockMeasure(const OracleTensor& reference, double norm_of_all_tensors) {

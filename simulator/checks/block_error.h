@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/config/case.h"
+#include "core/snapshot/shard.h"
 #include "simulator/checks/oracle.h"
 
 namespace lockstep::sim {
@@ -24,6 +25,10 @@ std::optional<double> bound_of(Precision precision);
 // Over the elements of all of them together.
 double norm_of_all(const std::vector<OracleTensor>& tensors);
 
+// |value - reference| by element of the full tensor, NaN where the value is; 0 where the shard,
+// which must be without problem, holds nothing.
+std::vector<double> deviations_of(const Shard& shard, const OracleTensor& reference);
+
 struct BlockError {
   double error = 0.0;
   std::int64_t block = 0;
@@ -34,7 +39,7 @@ class BlockMeasure {
  public:
   BlockMeasure(const OracleTensor& reference, double norm_of_all_tensors);
 
-  // `deviations`: |value - reference| by element of the full tensor, NaN where the value is NaN.
+  // `deviations`: as deviations_of gives them, or the largest of several holders.
   BlockError worst(std::span<const double> deviations) const;
 
  private:

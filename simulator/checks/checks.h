@@ -17,6 +17,8 @@ struct Check {
   std::string summary;  // "holds when ..."
   bool built;
   CheckResult (*run)(const TrialResult&, const Oracle&);  // null where not built
+  // Whether it says something of a trial whose ranks did not all reach the end.
+  bool judges_unfinished = false;
 };
 
 // In the order in which results show them (architecture, section 6).

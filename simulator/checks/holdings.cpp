@@ -10,7 +10,9 @@
 namespace lockstep::sim {
 namespace {
 
-const std::vector<Shard>& shards_in(const StepResult& step, TensorKind kind) {
+// The tensors of one kind in a step of a trial or of an oracle: both name them alike.
+template <typename Step>
+const auto& of_kind(const Step& step, TensorKind kind) {
   switch (kind) {
     case TensorKind::kGradient:
       return step.gradients;
@@ -54,13 +56,7 @@ std::string misfit_of_rank(int rank,
 }  // namespace
 
 const std::vector<OracleTensor>& tensors_of(const OracleStep& step, TensorKind kind) {
-  switch (kind) {
-    case TensorKind::kGradient:
-      return step.gradients;
-    case TensorKind::kParameter:
-      return step.parameters;
-  }
-  throw InternalError("unknown kind of tensor");
+  return of_kind(step, kind);
 }
 
 std::vector<RankShard> shards_of(const TrialResult& trial, const TensorId& id) {
@@ -69,7 +65,7 @@ std::vector<RankShard> shards_of(const TrialResult& trial, const TensorId& id) {
   for (std::size_t rank = 0; rank < trial.ranks.size(); ++rank) {
     const std::vector<StepResult>& steps = trial.ranks[rank].steps;
     if (id.step >= steps.size()) continue;
-    const Shard* shard = find_shard(shards_in(steps[id.step], id.kind), id);
+    const Shard* shard = find_shard(of_kind(steps[id.step], id.kind), id);
     if (shard != nullptr) held.push_back({.rank = Rank{static_cast<int>(rank)}, .shard = shard});
   }
   return held;
@@ -100,7 +96,7 @@ std::string misfit_of(const TrialResult& trial, const Oracle& oracle, TensorKind
     for (std::size_t step = 0; misfit.empty() && step < oracle.steps.size(); ++step) {
       misfit = misfit_of_rank(static_cast<int>(rank),
                               step,
-                              shards_in(trial.ranks[rank].steps[step], kind),
+                              of_kind(trial.ranks[rank].steps[step], kind),
                               tensors_of(oracle.steps[step], kind));
     }
   }

@@ -1,11 +1,9 @@
 // Adds up over each axis in turn, and holds the sums against the reference.
 #include "simulator/checks/missing_sum.h"
 
-#include <cmath>
 #include <optional>
 
 #include "core/comm/mesh.h"
-#include "core/snapshot/stretches.h"
 
 namespace lockstep::sim {
 namespace {
@@ -35,21 +33,6 @@ std::optional<Shard> sum_over(const Group& group, const std::vector<RankShard>& 
   return sum;
 }
 
-bool is_right(const Shard& sum,
-              const OracleTensor& reference,
-              const BlockMeasure& measure,
-              double bound) {
-  std::vector<double> deviations(reference.values.size());
-  for (const Stretch& stretch : stretches_of(sum)) {
-    for (std::int64_t i = 0; i < stretch.count; ++i) {
-      const auto full = static_cast<std::size_t>(stretch.full + i);
-      deviations[full] = std::abs(sum.values[static_cast<std::size_t>(stretch.local + i)] -
-                                  reference.values[full]);
-    }
-  }
-  return measure.worst(deviations).error <= bound;
-}
-
 }  // namespace
 
 std::string missing_sum_hint(const TrialResult& trial,
@@ -63,7 +46,7 @@ std::string missing_sum_hint(const TrialResult& trial,
     for (const Group& group : mesh.groups(kind)) {
       if (!right) break;
       const std::optional<Shard> sum = sum_over(group, shards);
-      right = sum.has_value() && is_right(*sum, reference, measure, bound);
+      right = sum.has_value() && measure.worst(deviations_of(*sum, reference)).error <= bound;
     }
     if (right) {
       return "sum over " + std::string(name_of(kind)) + " = reference: not summed there";

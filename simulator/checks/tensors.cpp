@@ -122,9 +122,7 @@ class TensorComparison {
     const RankShard* worst_holder = &shards.front();
     BlockError worst;
     for (const RankShard& held : shards) {
-      Values deviations(oracle.values.size());
-      raise_where_unlike(*held.shard, oracle.values, oracle.values, deviations);
-      const BlockError own = measure.worst(deviations);
+      const BlockError own = measure.worst(deviations_of(*held.shard, oracle));
       if (!(own.error <= bound_)) place.ranks.push_back(held.rank);
       if (!is_worse(own.error, worst.error)) continue;
       worst = own;

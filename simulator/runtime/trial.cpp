@@ -47,8 +47,7 @@ TrialResult run_trial(const Case& c, const TrialOptions& options) {
   TrialResult trial{.c = c,
                     .ranks = std::vector<RankResult>(static_cast<std::size_t>(mesh.world())),
                     .cluster = {},
-                    .digest = {},
-                    .plans_text = to_text(setup)};
+                    .digest = {}};
   const ClusterOptions cluster{.host = options.host,
                                .reduction_order = c.recipe.reduction_order,
                                .completion = c.recipe.completion,

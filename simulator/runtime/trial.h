@@ -14,8 +14,7 @@ struct TrialResult {
   Case c;
   std::vector<RankResult> ranks;  // by rank; a rank that did not finish has fewer steps
   ClusterReport cluster;
-  std::string digest;      // of every rank's gradients and parameters after each step
-  std::string plans_text;  // the plans as executed, defects edited in
+  std::string digest;  // of every rank's gradients and parameters after each step
 };
 
 struct TrialOptions {
