@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "backends/inprocess/streaming_copy.h"
+#include "core/tensor/bfloat16.h"
 
 namespace lockstep::backends {
 namespace {
@@ -13,23 +14,10 @@ namespace {
 // A tree keeps one block a level on the stack of a fiber: 13 levels of 4 KiB for 4,096 ranks.
 constexpr std::int64_t kBlockElements = 512;
 
-struct BF16 {
-  std::uint16_t bits;
-};
-
-float widened(BF16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16U); }
-
-// To the nearest, ties to even; NaN stays NaN.
-BF16 rounded(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  if (x != x) return {static_cast<std::uint16_t>((bits >> 16U) | 0x40U)};
-  return {static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U)};
-}
-
 struct Sum {
   static double of(double a, double b) { return a + b; }
   static float of(float a, float b) { return a + b; }
-  static BF16 of(BF16 a, BF16 b) { return rounded(widened(a) + widened(b)); }
+  static BF16 of(BF16 a, BF16 b) { return rounded_to_bf16(widened(a) + widened(b)); }
   // Poison plus poison must not be undefined: wraps.
   static std::int64_t of(std::int64_t a, std::int64_t b) {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));

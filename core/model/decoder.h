@@ -1,15 +1,18 @@
-// The decoder: embedding, layers of RMS norm and a parallel MLP on a residual stream, final norm,
+// The decoder: embedding, layers of attention and MLP on a residual stream, final norm,
 // vocabulary-parallel head and loss.
 //
 // Activations are [T, H] with T = seq * micro_batch tokens, sequence-major: token s of sample b is
-// row s * micro_batch + b.
+// row s * micro_batch + b. Under sequence parallelism a rank holds T / tp of these rows outside the
+// regions that tensor-parallel linear maps enclose.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/config/case.h"
 #include "core/model/parameters.h"
+#include "core/model/layers.h"
 #include "core/parallel/linear.h"
 #include "core/parallel/vocabulary.h"
 
@@ -19,42 +22,34 @@ namespace lockstep {
 struct MicroBatch {
   Tensor ids_T;
   Tensor labels_T;
-  Tensor weights_T;  // 1 where the label counts, else 0
+  Tensor weights_T;  // 1 where the label counts, else 0; of the accumulation type
   std::int64_t targets = 0;
 };
 
-// x + W2 silu(W1 norm(x)), W1 column- and W2 row-parallel.
-class MlpLayer {
- public:
-  MlpLayer(const Model& model,
-           const ParameterTable& table,
-           const Parameters& parameters,
-           const std::string& name);
-  Variable forward(const RankContext& context, Tape& tape, const Variable& x) const;
-
- private:
-  Parameter norm_weight_;
-  double norm_eps_;
-  ColumnParallelLinear fc1_;
-  RowParallelLinear fc2_;
+// What the decoder is made of.
+struct DecoderSpec {
+  const Case& c;
+  const ParameterTable& table;
+  const Parameters& parameters;
+  LabelSmoothing smoothing;
 };
 
 class Decoder {
  public:
-  Decoder(const RankContext& context,
-          const Model& model,
-          const ParameterTable& table,
-          const Parameters& parameters);
+  Decoder(const RankContext& context, const DecoderSpec& spec);
 
-  // [1]: the sum of the losses of the tokens that count.
-  Variable loss_sum(const RankContext& context, Tape& tape, const MicroBatch& batch) const;
+  // [1]: the sum of the losses of the tokens that count. Traced activations are appended to
+  // `trace`, those of describe_activations in its order.
+  Variable loss_sum(const RankContext& context,
+                    Tape& tape,
+                    const MicroBatch& batch,
+                    std::vector<Tensor>& trace) const;
 
  private:
   VocabParallelEmbedding embedding_;
-  std::vector<MlpLayer> layers_;
-  Parameter final_norm_weight_;
-  double norm_eps_;
-  ColumnParallelLinear output_layer_;
+  std::vector<DecoderLayer> layers_;
+  NormLayer final_norm_;
+  OutputLayer output_layer_;
   VocabParallelCrossEntropy cross_entropy_;
 };
 

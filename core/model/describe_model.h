@@ -12,6 +12,9 @@ namespace lockstep {
 // In registration order, which is the order of the forward pass.
 ParameterTable describe_model(const Model& model, const Layout& layout);
 
+// The activations that a forward pass traces, of one micro-batch of the case.
+ActivationTable describe_activations(const Case& c);
+
 // InternalError for a name that the table lacks.
 ParameterId find_parameter(const ParameterTable& table, std::string_view name);
 
@@ -20,5 +23,7 @@ std::int64_t padded_vocabulary(const Model& model, const Layout& layout);
 
 // A line a parameter: name, full shape, cut, placement of its gradient.
 std::string to_text(const ParameterTable& table);
+// A line an activation: name, full shape, cut.
+std::string to_text(const ActivationTable& table);
 
 }  // namespace lockstep

@@ -3,8 +3,12 @@
 
 namespace lockstep {
 
+Tensor new_tensor(const OpContext& ops, DType dtype, const Shape& shape, std::string_view label) {
+  return allocate_tensor(ops.device, dtype, shape, label, ops.stream);
+}
+
 Tensor new_tensor(const OpContext& ops, const Shape& shape, std::string_view label) {
-  return allocate_tensor(ops.device, ops.dtype, shape, label, ops.stream);
+  return new_tensor(ops, ops.dtype, shape, label);
 }
 
 Cost cost_of(const KernelWork& work) {

@@ -13,9 +13,14 @@ struct OpContext {
   const KernelTable& kernels;
   DType dtype = DType::kF64;  // of activations and parameters
   Stream stream = {};         // on which ops run and their outputs are allocated
+
+  // Of statistics, losses, main gradients, masters and optimizer state.
+  DType main_dtype() const { return accumulation_type(dtype); }
 };
 
 // New memory for an op's output.
+Tensor new_tensor(const OpContext& ops, DType dtype, const Shape& shape, std::string_view label);
+// The same of the context's own type.
 Tensor new_tensor(const OpContext& ops, const Shape& shape, std::string_view label);
 
 // What a kernel touches and does. It moves each of its buffers once.

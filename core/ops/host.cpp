@@ -21,10 +21,11 @@ void check_count(std::size_t values, const Tensor& to) {
 }  // namespace
 
 Tensor reals_from_host(const OpContext& ops,
+                       DType dtype,
                        std::span<const double> values,
                        const Shape& shape,
                        std::string_view label) {
-  const Tensor tensor = new_tensor(ops, shape, label);
+  const Tensor tensor = new_tensor(ops, dtype, shape, label);
   write_reals(ops, values, tensor, label);
   return tensor;
 }

@@ -9,8 +9,9 @@
 
 namespace lockstep {
 
-// New tensors holding host values.
+// New tensors holding host values, rounded to their type.
 Tensor reals_from_host(const OpContext& ops,
+                       DType dtype,
                        std::span<const double> values,
                        const Shape& shape,
                        std::string_view label);

@@ -1,6 +1,9 @@
 // The table of kernels that a device offers: one entry a computation, on dense row-major buffers.
 //
-// Outputs are assigned unless a comment says that they accumulate. T rows (tokens), H columns.
+// A kernel goes by the element types of its buffers. Activations and parameters have the recipe's
+// type; statistics, losses, main gradients, masters and optimizer state its accumulation type
+// (dtype.h), in which all arithmetic is done; each store rounds once. Outputs are assigned unless a
+// comment says that they accumulate. T rows (tokens), H columns.
 // An entry may be replaced by a wrong variant (a defect); callers never name a kernel directly.
 #pragma once
 
@@ -40,6 +43,106 @@ struct RmsNormBackwardArgs {
   Buffer out;
 };
 
+// y = (x - mean) / s * g + b with s = sqrt(variance + eps) of each row. inverse_std[T] = 1 / s.
+struct LayerNormArgs {
+  Buffer x_TH;
+  Buffer g_H;
+  Buffer b_H;
+  Buffer y_TH;
+  Buffer mean_T;
+  Buffer inverse_std_T;
+  double eps = 0.0;
+};
+// dx, or dg (summed over the rows in their order), from dy. db is the column sum of dy.
+struct LayerNormBackwardArgs {
+  Buffer x_TH;
+  Buffer g_H;
+  Buffer mean_T;
+  Buffer inverse_std_T;
+  Buffer dy_TH;
+  Buffer out;
+};
+
+// y = x + b, b to every row.
+struct AddBiasArgs {
+  Buffer x_TH;
+  Buffer b_H;
+  Buffer y_TH;
+};
+// out[H]: each column summed over the rows in their order.
+struct ColumnSumsArgs {
+  Buffer x_TH;
+  Buffer out_H;
+};
+
+// y = silu(gate) up, where a row of x is [gate | up]; backward gives dx in that form.
+struct GatedSiluArgs {
+  Buffer x_T2F;
+  Buffer y_TF;
+  std::int64_t width = 0;  // F
+};
+struct GatedSiluBackwardArgs {
+  Buffer x_T2F;
+  Buffer dy_TF;
+  Buffer dx_T2F;
+  std::int64_t width = 0;
+};
+
+// Rows of `num_heads` heads of width D, each turned by the angle of its row's position: with halves
+// (x1, x2) of a head, y = (x1 cos - x2 sin, x2 cos + x1 sin). Row t has position t / batch of the
+// tables, which are of the accumulation type. direction -1 turns back (the backward).
+struct RopeArgs {
+  Buffer x_TH;
+  Buffer cos_SR;  // [positions, D / 2]
+  Buffer sin_SR;
+  Buffer y_TH;
+  std::int64_t batch = 1;  // samples of the micro-batch
+  std::int64_t head_dim = 0;
+  int direction = 1;
+};
+
+// Rows of `groups` groups [q of `queries` heads | k | v] (semantics, section 2.9) from or to rows of
+// q, k and v heads.
+struct SplitQkvArgs {
+  Buffer qkv_TW;
+  Buffer q_TQ;
+  Buffer k_TK;
+  Buffer v_TK;
+  std::int64_t groups = 1;
+  std::int64_t queries = 1;  // query heads of a group
+  std::int64_t head_dim = 0;
+};
+
+// Causal attention. Row t is token t / batch of sample t % batch; query head h reads kv head
+// h / (num_heads / num_kv_heads).
+struct AttentionSizes {
+  std::int64_t batch = 1;
+  std::int64_t num_heads = 0;
+  std::int64_t num_kv_heads = 0;
+  std::int64_t head_dim = 0;
+  double scale = 1.0;  // of q k before the softmax
+};
+// P[b, h, s, u] = softmax over u <= s of scale q[s] k[u], 0 for u > s; out[s] = sum over u P v[u].
+struct AttentionArgs {
+  Buffer q_TQ;
+  Buffer k_TK;
+  Buffer v_TK;
+  Buffer out_TQ;
+  Buffer probabilities_BHSS;  // of the accumulation type
+  AttentionSizes sizes;
+};
+struct AttentionBackwardArgs {
+  Buffer q_TQ;
+  Buffer k_TK;
+  Buffer v_TK;
+  Buffer probabilities_BHSS;
+  Buffer dout_TQ;
+  Buffer dq_TQ;
+  Buffer dk_TK;
+  Buffer dv_TK;
+  AttentionSizes sizes;
+};
+
 // out = f(x), or out = dy f'(x).
 struct UnaryArgs {
   Buffer x;
@@ -77,24 +180,32 @@ struct LogitsMaxArgs {
   LogitsArgs logits;
   Buffer max_T;  // -inf for a shard that is all padding
 };
-// stats[0,t] = z[label] - max, 0 where another shard owns the label; stats[1,t] = sum exp(z - max).
+// stats[0,t] = z[label] - max, 0 where another shard owns the label; stats[1,t] = sum exp(z - max);
+// stats[2,t] = sum (z - max). Real columns only.
 struct LogitsStatsArgs {
   LogitsArgs logits;
   Buffer max_T;
-  Buffer stats_2T;
+  Buffer stats_3T;
 };
-// dlogits = dloss (exp(z - max) / stats[1] - [label]), 0 in padding.
+// Label smoothing over a vocabulary of V: the label weighs 1 - weight, and every id weight / V more.
+struct LabelSmoothing {
+  double weight = 0.0;
+  std::int64_t vocabulary = 1;
+};
+// dlogits = dloss (exp(z - max) / stats[1] - (1 - weight) [label] - weight / V), 0 in padding.
 struct LogitsBackwardArgs {
   LogitsArgs logits;
   Buffer max_T;
-  Buffer stats_2T;
+  Buffer stats_3T;
   Buffer dloss_T;
   Buffer dlogits_TV;
+  LabelSmoothing smoothing;
 };
-// loss[t] = log stats[1,t] - stats[0,t].
+// loss[t] = log stats[1,t] - (1 - weight) stats[0,t] - weight / V stats[2,t].
 struct TokenLossArgs {
-  Buffer stats_2T;
+  Buffer stats_3T;
   Buffer loss_T;
+  LabelSmoothing smoothing;
 };
 
 // out[0] = sum of weight * x in order.
@@ -113,7 +224,7 @@ struct AddArgs {
   Buffer b;
   Buffer out;
 };
-// out += x; out may not overlap x.
+// out += x, which may be of another type; out may not overlap x.
 struct AccumulateArgs {
   Buffer x;
   Buffer out;
@@ -141,7 +252,7 @@ struct CopyColumnsArgs {
   std::int64_t to_stride = 0;
   std::int64_t to_first = 0;
 };
-// Between host doubles or integers and a buffer of the device.
+// Between host doubles or integers and a buffer of the device, rounded to its type.
 struct FromHostArgs {
   const void* from = nullptr;
   Buffer to;
@@ -150,11 +261,36 @@ struct ToHostArgs {
   Buffer from;
   void* to = nullptr;
 };
-// p -= lr g.
+// out[0] = sum of x^2 in order, or the number of x that are exactly 0; out is f64.
+struct StatisticArgs {
+  Buffer x;
+  Buffer out;
+};
+
+// p -= lr (g + weight_decay p) on the master p; the parameter, which may be the master itself,
+// becomes p in its own type.
 struct SgdArgs {
-  Buffer parameter;
   Buffer gradient;
+  Buffer master;
+  Buffer parameter;
   double lr = 0.0;
+  double weight_decay = 0.0;
+};
+// m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;
+// p -= lr (m / correction1 / (sqrt(v / correction2) + eps) + weight_decay p), p as above.
+struct AdamwArgs {
+  Buffer gradient;
+  Buffer master;
+  Buffer exp_avg;
+  Buffer exp_avg_sq;
+  Buffer parameter;
+  double lr = 0.0;
+  double beta1 = 0.0;
+  double beta2 = 0.0;
+  double correction1 = 1.0;  // 1 - beta1^t
+  double correction2 = 1.0;  // 1 - beta2^t
+  double eps = 0.0;
+  double weight_decay = 0.0;
 };
 
 template <typename Args>
@@ -165,6 +301,18 @@ struct KernelTable {
   Kernel<RmsNormArgs> rms_norm;
   Kernel<RmsNormBackwardArgs> rms_norm_backward_input;
   Kernel<RmsNormBackwardArgs> rms_norm_backward_weight;
+  Kernel<LayerNormArgs> layer_norm;
+  Kernel<LayerNormBackwardArgs> layer_norm_backward_input;
+  Kernel<LayerNormBackwardArgs> layer_norm_backward_weight;
+  Kernel<AddBiasArgs> add_bias;
+  Kernel<ColumnSumsArgs> column_sums;
+  Kernel<GatedSiluArgs> gated_silu;
+  Kernel<GatedSiluBackwardArgs> gated_silu_backward;
+  Kernel<RopeArgs> rope;
+  Kernel<SplitQkvArgs> split_qkv;
+  Kernel<SplitQkvArgs> join_qkv;
+  Kernel<AttentionArgs> attention;
+  Kernel<AttentionBackwardArgs> attention_backward;
   Kernel<UnaryArgs> silu;
   Kernel<UnaryBackwardArgs> silu_backward;
   Kernel<EmbeddingArgs> embedding;
@@ -183,7 +331,10 @@ struct KernelTable {
   Kernel<FromHostArgs> reals_from_host;     // from double
   Kernel<FromHostArgs> integers_from_host;  // from std::int64_t
   Kernel<ToHostArgs> reals_to_host;         // to double
+  Kernel<StatisticArgs> sum_of_squares;
+  Kernel<StatisticArgs> count_zeros;
   Kernel<SgdArgs> sgd;
+  Kernel<AdamwArgs> adamw;
 };
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// Linear map without bias: y = x W^T, x [..., in], W [out, in], y [..., out].
+// Linear map: y = x W^T, x [..., in], W [out, in], y [..., out]; and the bias apart from it.
 #pragma once
 
 #include "core/ops/context.h"
@@ -16,5 +16,10 @@ struct LinearSaved {
 Tensor linear_backward_input(const OpContext& ops, const LinearSaved& saved, const Tensor& dy);
 // dW = dy^T x
 Tensor linear_backward_weight(const OpContext& ops, const LinearSaved& saved, const Tensor& dy);
+
+// y = x + b, b [out] to every row.
+Tensor add_bias(const OpContext& ops, const Tensor& x, const Tensor& bias);
+// db [out]: the sum over the rows of dy.
+Tensor add_bias_backward_bias(const OpContext& ops, const Tensor& dy);
 
 }  // namespace lockstep

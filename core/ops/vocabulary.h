@@ -1,7 +1,8 @@
 // Ops on one shard of the vocabulary: embedding rows, and the pieces of cross entropy.
 //
 // Shapes: ids and labels [T], weights [V_local, H], logits [T, V_local]. Columns from num_real on
-// are padding: they weigh nothing in the softmax and get no gradient.
+// are padding: they weigh nothing in the softmax and get no gradient. Maxima, stats and losses are of
+// the accumulation type.
 #pragma once
 
 #include "core/ops/context.h"
@@ -36,16 +37,19 @@ struct ShardLogits {
 
 // [T]: the largest real logit of this shard.
 Tensor logits_max(const OpContext& ops, const ShardLogits& logits);
-// [2, T]: label's logit - max (0 where another shard owns it), and sum of exp(z - max).
+// [3, T]: label's logit - max (0 where another shard owns it), sum of exp(z - max), sum of z - max.
 Tensor logits_stats(const OpContext& ops, const ShardLogits& logits, const Tensor& max_T);
 // [T], from stats summed over the shards.
-Tensor token_loss(const OpContext& ops, const Tensor& stats_2T);
+Tensor token_loss(const OpContext& ops, const Tensor& stats_3T, const LabelSmoothing& smoothing);
 struct LogitsSaved {
   ShardLogits logits;
   Tensor max_T;
-  Tensor stats_2T;
+  Tensor stats_3T;
 };
 // [T, V_local]
-Tensor logits_backward(const OpContext& ops, const LogitsSaved& saved, const Tensor& dloss_T);
+Tensor logits_backward(const OpContext& ops,
+                       const LogitsSaved& saved,
+                       const LabelSmoothing& smoothing,
+                       const Tensor& dloss_T);
 
 }  // namespace lockstep

@@ -25,16 +25,18 @@ std::string_view name_of(PlacementKind kind);
 
 using Placements = std::array<PlacementKind, kNumDenseAxes>;  // by Axis, the dense ones
 
-// Which part of which dim a rank holds: part r of `num_parts` equal ones of a dim padded to
-// num_parts * part_size. Indices from the full size on are padding.
+// Which part of which dim a rank holds: the dim is `num_blocks` equal blocks one after the other, as
+// gate and up are, and the rank holds part r of each, of `num_parts` equal ones. A dim of one block
+// is padded to num_parts * part_size: indices from the full size on are padding.
 struct Cut {
   int dim = 0;
   Axis axis = Axis::kTp;
   std::int64_t num_parts = 1;
-  std::int64_t part_size = 0;
+  std::int64_t part_size = 0;  // of one block
+  std::int64_t num_blocks = 1;
 };
 
-std::string to_text(const Cut& cut);  // dim 0 over tp in 4 of 24
+std::string to_text(const Cut& cut);  // dim 0 over tp in 4 of 24, in each of 2 blocks
 
 // One row of a model's parameter table. Everything about a parameter's layout derives from it.
 struct ParameterSpec {
@@ -52,6 +54,17 @@ struct ParameterSpec {
 
 using ParameterTable = std::vector<ParameterSpec>;
 
+// A traced activation of one micro-batch: [tokens, width], token s of sample b being row
+// s * micro_batch + b.
+struct ActivationSpec {
+  std::string name;  // of the module whose output it is
+  std::vector<std::int64_t> full_shape;
+  std::optional<Cut> cut = {};  // of the tokens under sequence parallelism, or of the width
+};
+
+// In execution order.
+using ActivationTable = std::vector<ActivationSpec>;
+
 // The rows that part `part` of a cut holds of a dim of `full_size`.
 ShardSlice slice_of(const Cut& cut, std::int64_t full_size, std::int64_t part);
 // What a rank holds of a tensor: the part at its coordinate, all of one that is not cut.
@@ -60,8 +73,9 @@ ShardSlice slice_of(const std::optional<Cut>& cut,
                     const Mesh& mesh,
                     Rank rank);
 ShardSlice slice_of(const ParameterSpec& spec, const Mesh& mesh, Rank rank);
-// The rank's shard of a parameter or of its gradient, still without values.
+// The rank's shard of a parameter, of its gradient or of an activation, still without values.
 Shard shard_of(const ParameterSpec& spec, const Mesh& mesh, Rank rank);
+Shard shard_of(const ActivationSpec& spec, const Mesh& mesh, Rank rank);
 // Sizes of the memory a rank holds, padding included.
 std::vector<std::int64_t> local_shape(const ParameterSpec& spec);
 

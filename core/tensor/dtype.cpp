@@ -30,6 +30,8 @@ DType dtype_of(Precision precision) {
   throw InternalError("unknown precision");
 }
 
+DType accumulation_type(DType dtype) { return dtype == DType::kBF16 ? DType::kF32 : dtype; }
+
 std::string_view name_of(DType dtype) {
   switch (dtype) {
     case DType::kF64:

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/config/case.h"
+#include "core/ops/kernels.h"
 
 namespace lockstep {
 
@@ -16,6 +17,9 @@ enum class LossDivisor {
 struct LossPlan {
   LossDivisor divisor = LossDivisor::kOne;
   double factor = 1.0;
+  // Over the whole real vocabulary (semantics, section 13): a share of s spread over the other
+  // V - 1 ids is a weight of s V / (V - 1) spread over all V.
+  LabelSmoothing smoothing = {};
 };
 
 LossPlan plan_loss(const Case& c);

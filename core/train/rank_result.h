@@ -1,7 +1,8 @@
-// What one rank observed of a trial: losses, finalised gradients, updated parameters.
+// What one rank observed of a trial: losses, activations, gradients, norms, parameters, state.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/snapshot/shard.h"
@@ -12,17 +13,34 @@ struct MicroBatchLoss {
   std::int64_t global_micro_batch = 0;
   double loss = 0.0;         // loss sum / max(targets, 1)
   std::int64_t targets = 0;  // positions that count
+  std::vector<Shard> activations = {};  // the traced ones, in the activation table's order
 };
 
+// Tensors are in the parameter table's order.
 struct StepResult {
-  std::vector<MicroBatchLoss> losses;  // of this rank's own micro-batches, in order
-  double loss = 0.0;                   // the objective over the global batch
-  std::vector<Shard> gradients;        // after finalisation, in the parameter table's order
-  std::vector<Shard> parameters;       // after the update
+  std::vector<MicroBatchLoss> losses;    // of this rank's own micro-batches, in order
+  double loss = 0.0;                     // the objective over the global batch
+  std::vector<Shard> gradients;          // after finalisation, before clipping
+  std::vector<Shard> clipped_gradients;  // none where the recipe does not clip
+  double gradient_norm = 0.0;            // over all ranks, before clipping
+  std::int64_t gradient_zeros = 0;       // over all ranks, after clipping
+  std::vector<Shard> parameters;         // after the update, as the model reads them
+  double parameter_norm = 0.0;           // of the masters, after the update
+  std::vector<Shard> masters;            // none where parameters are their own masters
+  std::vector<Shard> exp_avg;            // AdamW's moments; none for sgd
+  std::vector<Shard> exp_avg_sq;
+};
+
+// What the norm and zero-count plans say of planted gradients.
+struct ProbeResult {
+  std::string label;
+  double norm = 0.0;
+  std::int64_t zeros = 0;
 };
 
 struct RankResult {
   std::vector<StepResult> steps;
+  std::vector<ProbeResult> probes;  // after the last step, in the probe plan's order
 };
 
 }  // namespace lockstep

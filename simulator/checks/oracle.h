@@ -19,12 +19,23 @@ struct OracleStep {
   // The objective: token norm: all loss sums / max(all targets, 1); micro-batch norm: mean of
   // micro_batch_losses.
   double loss = 0.0;
-  std::vector<OracleTensor> gradients;   // in the order of the model's parameter table
-  std::vector<OracleTensor> parameters;  // after the update
+  // By global micro-batch, then in execution order: [tokens, width], where token s of sample b is
+  // row s * micro_batch + b.
+  std::vector<std::vector<OracleTensor>> activations;
+  // In the order of the model's parameter table, as parameters are.
+  std::vector<OracleTensor> gradients;
+  std::vector<OracleTensor> clipped_gradients;  // none where the recipe does not clip
+  double gradient_norm = 0.0;                   // before clipping
+  std::vector<OracleTensor> parameters;         // after the update
+  double parameter_norm = 0.0;                  // after the update
 };
 
 struct Oracle {
+  std::vector<OracleTensor> initial_parameters;
   std::vector<OracleStep> steps;
+  // What a clean run on a single device in the case's own precision computes: what f32 and bf16 are
+  // held against (architecture, section 6). None for f64.
+  std::vector<OracleStep> single_device = {};
 };
 
 }  // namespace lockstep::sim

@@ -1,11 +1,10 @@
-// The CPU's kernels, for one element type of activations and parameters.
+// The CPU's kernels, for all element types: each goes by those of its buffers.
 #pragma once
 
 #include "core/ops/kernels.h"
 
 namespace lockstep {
 
-// InternalError for a type that has no kernels yet: only f64 has.
-KernelTable cpu_kernels(DType dtype);
+KernelTable cpu_kernels();
 
 }  // namespace lockstep
