@@ -38,7 +38,6 @@ std::vector<Field> layout_fields() {
             &Layout::sp,
             {.name = "sp",
              .default_value = false,
-             .built = {"false"},
              .summary = "sequence parallel, over tp's group"}),
       degree(&Layout::cp, "cp", "context parallel size", {"1"}),
       field(&Case::layout,

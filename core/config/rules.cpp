@@ -25,8 +25,19 @@ std::vector<Rule> all_rules() {
        "num_attention_heads {num_attention_heads} is not divisible by tp {tp}"},
       {"attention == causal -> num_key_value_heads % tp == 0 or tp % num_key_value_heads == 0",
        "neither of num_key_value_heads {num_key_value_heads} and tp {tp} divides the other"},
+      {"attention == causal -> "
+       "(num_attention_heads + 2 * num_key_value_heads) * head_dim % tp == 0",
+       "{num_attention_heads} query heads and {num_key_value_heads} key and value heads of "
+       "{head_dim} make rows of linear_qkv that tp {tp} does not divide"},
       {"attention == causal and position == rope -> head_dim % 2 == 0",
        "head_dim {head_dim} is odd, and rope turns pairs"},
+      // A norm of so few columns has nothing left to say: gradients before it are rounding.
+      {"norm == layer -> hidden_size > 2",
+       "a layer norm needs a hidden_size above 2, and it is {hidden_size}"},
+      {"attention == causal and qk_norm and norm == rms -> head_dim > 1",
+       "an RMS norm of each head needs a head_dim above 1, and it is {head_dim}"},
+      {"attention == causal and qk_norm and norm == layer -> head_dim > 2",
+       "a layer norm of each head needs a head_dim above 2, and it is {head_dim}"},
       {"vpp > 1 -> pp > 1", "vpp {vpp} needs pp above 1"},
       {"num_hidden_layers % (pp * vpp) == 0",
        "num_hidden_layers {num_hidden_layers} is not divisible by pp {pp} times vpp {vpp}"},
