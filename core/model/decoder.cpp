@@ -1,66 +1,103 @@
 // The decoder's forward pass; every backward comes from the tape.
 #include "core/model/decoder.h"
 
+#include <numeric>
+
 #include "core/model/describe_model.h"
 
 namespace lockstep {
 namespace {
 
-Parameter named(const ParameterTable& table,
-                const Parameters& parameters,
-                const std::string& name) {
-  return parameters[find_parameter(table, name)];
-}
-
-// The part of the vocabulary that this rank holds of a vocabulary-parallel parameter.
-VocabularyShard vocabulary_shard(const RankContext& context,
-                                 const ParameterTable& table,
-                                 const std::string& name) {
-  const ParameterSpec& spec = table[static_cast<std::size_t>(find_parameter(table, name).value)];
+// The part of the vocabulary that this rank holds of the embedding; the head is cut alike.
+VocabularyShard own_vocabulary(const RankContext& context, const ParameterTable& table) {
+  const ParameterId id = find_parameter(table, "embedding.word_embeddings.weight");
+  const ParameterSpec& spec = table[static_cast<std::size_t>(id.value)];
   const ShardSlice slice = slice_of(spec, context.mesh, context.rank);
   if (slice.runs.empty()) return {.first_row = spec.full_shape[0], .num_real = 0};
   return {.first_row = slice.runs[0].global, .num_real = slice.runs[0].count};
 }
 
-}  // namespace
-
-MlpLayer::MlpLayer(const Model& model,
-                   const ParameterTable& table,
-                   const Parameters& parameters,
-                   const std::string& name)
-    : norm_weight_(named(table, parameters, name + ".linear_fc1.layer_norm_weight")),
-      norm_eps_(model.norm_eps),
-      fc1_(name + ".linear_fc1", named(table, parameters, name + ".linear_fc1.weight")),
-      fc2_(name + ".linear_fc2", named(table, parameters, name + ".linear_fc2.weight")) {}
-
-Variable MlpLayer::forward(const RankContext& context, Tape& tape, const Variable& x) const {
-  const Variable normed = rms_norm(tape, x, norm_weight_, norm_eps_);
-  const Variable hidden = silu(tape, fc1_.forward(context, tape, normed));
-  return add(tape, x, fc2_.forward(context, tape, hidden));
+// A tied head reads the embedding.
+Parameter output_weight(const NamedParameters& parameters) {
+  const std::optional<Parameter> own = parameters.find("output_layer.weight");
+  return own.has_value() ? *own : parameters.of("embedding.word_embeddings.weight");
 }
 
-Decoder::Decoder(const RankContext& context,
-                 const Model& model,
-                 const ParameterTable& table,
-                 const Parameters& parameters)
-    : embedding_("embedding.word_embeddings",
-                 named(table, parameters, "embedding.word_embeddings.weight"),
-                 vocabulary_shard(context, table, "embedding.word_embeddings.weight")),
-      final_norm_weight_(named(table, parameters, "decoder.final_layernorm.weight")),
-      norm_eps_(model.norm_eps),
-      output_layer_("output_layer", named(table, parameters, "output_layer.weight")),
-      cross_entropy_("cross_entropy", vocabulary_shard(context, table, "output_layer.weight")) {
-  for (std::int64_t layer = 0; layer < model.num_hidden_layers; ++layer) {
-    layers_.emplace_back(
-        model, table, parameters, "decoder.layers." + std::to_string(layer) + ".mlp");
+RopeTables tables_of(const RankContext& context, const Case& c) {
+  const Model& model = c.model;
+  if (model.attention == Attention::kNone || model.position == Position::kNone) return {};
+  std::vector<std::int64_t> positions(static_cast<std::size_t>(c.recipe.seq));
+  std::iota(positions.begin(), positions.end(), 0);
+  return rope_tables(context.ops, positions, model.head_dim, model.rope_theta);
+}
+
+DecoderLayer make_layer(const RankContext& context,
+                        const Case& c,
+                        const NamedParameters& parameters,
+                        std::int64_t layer) {
+  const std::string name = "decoder.layers." + std::to_string(layer);
+  std::optional<SelfAttention> attention;
+  if (c.model.attention == Attention::kCausal) {
+    attention.emplace(context, c, parameters, name + ".self_attention");
+  }
+  return {.attention = std::move(attention),
+          .mlp = MlpLayer(context, c.model, parameters, name + ".mlp")};
+}
+
+std::optional<MappingSite> gather_output(const Model& model) {
+  if (!model.gather_output) return std::nullopt;
+  return MappingSite(MappingKind::kGatherLast, GroupKind::kTp, "output_layer");
+}
+
+// Gathered logits go to the plain loss, which sees the whole vocabulary.
+VocabParallelCrossEntropy make_cross_entropy(const RankContext& context, const DecoderSpec& spec) {
+  const Model& model = spec.c.model;
+  const LogitsCut cut = model.gather_output ? LogitsCut::kWhole : LogitsCut::kOverTp;
+  const VocabularyShard shard = model.gather_output
+                                    ? VocabularyShard{.first_row = 0, .num_real = model.vocab_size}
+                                    : own_vocabulary(context, spec.table);
+  return {"cross_entropy", cut, shard, spec.smoothing};
+}
+
+}  // namespace
+
+Decoder::Decoder(const RankContext& context, const DecoderSpec& spec)
+    : embedding_(
+          context,
+          "embedding.word_embeddings",
+          NamedParameters(spec.table, spec.parameters).of("embedding.word_embeddings.weight"),
+          own_vocabulary(context, spec.table)),
+      rope_(tables_of(context, spec.c)),
+      final_norm_(
+          spec.c.model, NamedParameters(spec.table, spec.parameters), "decoder.final_layernorm."),
+      output_layer_(context,
+                    "output_layer",
+                    {.weight = output_weight(NamedParameters(spec.table, spec.parameters))}),
+      gather_output_(gather_output(spec.c.model)),
+      cross_entropy_(make_cross_entropy(context, spec)) {
+  const NamedParameters parameters(spec.table, spec.parameters);
+  for (std::int64_t layer = 0; layer < spec.c.model.num_hidden_layers; ++layer) {
+    layers_.push_back(make_layer(context, spec.c, parameters, layer));
   }
 }
 
-Variable Decoder::loss_sum(const RankContext& context, Tape& tape, const MicroBatch& batch) const {
+Variable Decoder::loss_sum(const RankContext& context,
+                           Tape& tape,
+                           const MicroBatch& batch,
+                           std::vector<Tensor>& trace) const {
   Variable x = embedding_.forward(context, tape, batch.ids_T);
-  for (const MlpLayer& layer : layers_) x = layer.forward(context, tape, x);
-  const Variable normed = rms_norm(tape, x, final_norm_weight_, norm_eps_);
-  const Variable logits = output_layer_.forward(context, tape, normed);
+  trace.push_back(x.value);
+  for (const DecoderLayer& layer : layers_) {
+    if (layer.attention.has_value()) {
+      x = add(tape, x, layer.attention->forward(context, tape, x, rope_, trace));
+    }
+    x = add(tape, x, layer.mlp.forward(context, tape, x, trace));
+  }
+  const Variable normed = final_norm_.forward(tape, x);
+  trace.push_back(normed.value);
+  Variable logits = output_layer_.forward(context, tape, normed);
+  trace.push_back(logits.value);
+  if (gather_output_.has_value()) logits = apply(context, tape, *gather_output_, logits);
   const Variable losses = cross_entropy_.forward(context, tape, logits, batch.labels_T);
   return weighted_sum(tape, losses, batch.weights_T);
 }

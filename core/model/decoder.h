@@ -6,14 +6,12 @@
 // regions that tensor-parallel linear maps enclose.
 #pragma once
 
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "core/config/case.h"
-#include "core/model/parameters.h"
-#include "core/model/layers.h"
-#include "core/parallel/linear.h"
+#include "core/model/mlp.h"
+#include "core/model/self_attention.h"
 #include "core/parallel/vocabulary.h"
 
 namespace lockstep {
@@ -34,6 +32,11 @@ struct DecoderSpec {
   LabelSmoothing smoothing;
 };
 
+struct DecoderLayer {
+  std::optional<SelfAttention> attention;
+  MlpLayer mlp;
+};
+
 class Decoder {
  public:
   Decoder(const RankContext& context, const DecoderSpec& spec);
@@ -47,9 +50,11 @@ class Decoder {
 
  private:
   VocabParallelEmbedding embedding_;
+  RopeTables rope_;  // empty where the model has no RoPE
   std::vector<DecoderLayer> layers_;
   NormLayer final_norm_;
-  OutputLayer output_layer_;
+  ColumnParallelLinear output_layer_;
+  std::optional<MappingSite> gather_output_;
   VocabParallelCrossEntropy cross_entropy_;
 };
 

@@ -4,23 +4,37 @@
 #include <utility>
 
 namespace lockstep {
+namespace {
 
-ColumnParallelLinear::ColumnParallelLinear(const std::string& name, Parameter weight)
-    : copy_(MappingKind::kCopy, GroupKind::kTp, name), weight_(std::move(weight)) {}
+Variable biased(Tape& tape, const Variable& y, const std::optional<Parameter>& bias) {
+  return bias.has_value() ? add_bias(tape, y, *bias) : y;
+}
+
+}  // namespace
+
+ColumnParallelLinear::ColumnParallelLinear(const RankContext& context,
+                                           const std::string& name,
+                                           LinearParameters parameters)
+    : enter_(context.mappings.enter, GroupKind::kTp, name), parameters_(std::move(parameters)) {}
 
 Variable ColumnParallelLinear::forward(const RankContext& context,
                                        Tape& tape,
                                        const Variable& x) const {
-  return linear(tape, apply(context, tape, copy_, x), weight_);
+  const Variable entered = apply(context, tape, enter_, x);
+  return biased(tape, linear(tape, entered, parameters_.weight), parameters_.bias);
 }
 
-RowParallelLinear::RowParallelLinear(const std::string& name, Parameter weight)
-    : reduce_(MappingKind::kReduce, GroupKind::kTp, name), weight_(std::move(weight)) {}
+RowParallelLinear::RowParallelLinear(const RankContext& context,
+                                     const std::string& name,
+                                     LinearParameters parameters)
+    : leave_(context.mappings.leave, GroupKind::kTp, name), parameters_(std::move(parameters)) {}
 
+// The bias is added once, after the sum over ranks.
 Variable RowParallelLinear::forward(const RankContext& context,
                                     Tape& tape,
                                     const Variable& x) const {
-  return apply(context, tape, reduce_, linear(tape, x, weight_));
+  const Variable partial = linear(tape, x, parameters_.weight);
+  return biased(tape, apply(context, tape, leave_, partial), parameters_.bias);
 }
 
 }  // namespace lockstep

@@ -37,6 +37,18 @@ Tensor gathered_columns(const RankContext& context, const CollectiveSite& site, 
   return columns_joined(context.ops, parts, size, shape);
 }
 
+Tensor reduce_scattered_columns(const RankContext& context,
+                                const CollectiveSite& site,
+                                const Tensor& x) {
+  const int size = context.group_size(site.group);
+  Shape shape = x.shape;
+  shape.set(shape.num_dims() - 1, shape.last() / size);
+  const Tensor parts = columns_split(context.ops, x, size);
+  const Tensor own =
+      reduce_scatter_rows(context, site, parts.reshaped({size, shape.num_elements()}));
+  return own.reshaped(shape);
+}
+
 }  // namespace
 
 std::string_view name_of(MappingKind kind) {
@@ -49,6 +61,8 @@ std::string_view name_of(MappingKind kind) {
       return "scatter_last";
     case MappingKind::kGatherLast:
       return "gather_last";
+    case MappingKind::kGatherLastReduce:
+      return "gather_last_reduce";
     case MappingKind::kScatterRows:
       return "scatter_rows";
     case MappingKind::kGatherRows:
@@ -63,6 +77,10 @@ std::string_view name_of(MappingKind kind) {
 
 MappingTable plan_mappings(const Layout& layout) {
   MappingTable table;
+  if (layout.sp) {
+    table.enter = MappingKind::kGatherRows;
+    table.leave = MappingKind::kReduceScatterRows;
+  }
   if (layout.tp == 1) {
     for (Mapping& mapping : table.by_kind) mapping = {"identity", identity, identity};
     return table;
@@ -74,6 +92,7 @@ MappingTable plan_mappings(const Layout& layout) {
   set(MappingKind::kReduce, summed, identity);
   set(MappingKind::kScatterLast, own_columns, gathered_columns);
   set(MappingKind::kGatherLast, gathered_columns, own_columns);
+  set(MappingKind::kGatherLastReduce, gathered_columns, reduce_scattered_columns);
   set(MappingKind::kScatterRows, own_rows, all_gather_rows);
   set(MappingKind::kGatherRows, all_gather_rows, reduce_scatter_rows);
   set(MappingKind::kGatherRowsSlice, all_gather_rows, own_rows);
@@ -87,6 +106,8 @@ std::string to_text(const MappingTable& table) {
     text += "mapping." + std::string(name_of(static_cast<MappingKind>(kind))) + " = " +
             table.by_kind[static_cast<std::size_t>(kind)].name + "\n";
   }
+  text += "mapping.enter = " + std::string(name_of(table.enter)) + "\n";
+  text += "mapping.leave = " + std::string(name_of(table.leave)) + "\n";
   return text;
 }
 

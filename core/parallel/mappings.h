@@ -16,12 +16,13 @@ enum class MappingKind {
   kReduce,             // all-reduce | identity
   kScatterLast,        // own slice | all-gather
   kGatherLast,         // all-gather | own slice
+  kGatherLastReduce,   // all-gather | reduce-scatter
   kScatterRows,        // own slice | all-gather
   kGatherRows,         // all-gather | reduce-scatter
   kGatherRowsSlice,    // all-gather | own slice: only where all ranks have the same gradient
   kReduceScatterRows,  // reduce-scatter | all-gather
 };
-inline constexpr int kNumMappings = 8;
+inline constexpr int kNumMappings = 9;
 
 std::string_view name_of(MappingKind kind);  // copy, reduce, scatter_last ...
 
@@ -33,9 +34,13 @@ struct Mapping {
   MappingFunction backward;
 };
 
-// The mappings over tp, by MappingKind. A plan like any other: a wrong variant is an edit of it.
+// The mappings over tp, by MappingKind, and which of them lead into and out of the regions that a
+// column- and a row-parallel map enclose: under sequence parallelism tokens are cut outside them.
+// A plan like any other: a wrong variant is an edit of it.
 struct MappingTable {
   std::array<Mapping, kNumMappings> by_kind;
+  MappingKind enter = MappingKind::kCopy;
+  MappingKind leave = MappingKind::kReduce;
 
   const Mapping& of(MappingKind kind) const { return by_kind[static_cast<std::size_t>(kind)]; }
   Mapping& of(MappingKind kind) { return by_kind[static_cast<std::size_t>(kind)]; }

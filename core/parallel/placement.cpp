@@ -25,8 +25,8 @@ std::string_view name_of(PlacementKind kind) {
 
 std::string to_text(const Cut& cut) {
   const std::string text = "dim " + std::to_string(cut.dim) + " over " +
-                           std::string(name_of(cut.axis)) + " in " +
-                           std::to_string(cut.num_parts) + " of " + std::to_string(cut.part_size);
+                           std::string(name_of(cut.axis)) + " in " + std::to_string(cut.num_parts) +
+                           " of " + std::to_string(cut.part_size);
   if (cut.num_blocks == 1) return text;
   return text + ", in each of " + std::to_string(cut.num_blocks) + " blocks";
 }
@@ -37,8 +37,7 @@ ShardSlice slice_of(const Cut& cut, std::int64_t full_size, std::int64_t part) {
   const std::int64_t count = std::clamp<std::int64_t>(block - first, 0, cut.part_size);
   ShardSlice slice{.dim = cut.dim};
   for (std::int64_t b = 0; b < cut.num_blocks && count > 0; ++b) {
-    slice.runs.push_back(
-        {.local = b * cut.part_size, .global = b * block + first, .count = count});
+    slice.runs.push_back({.local = b * cut.part_size, .global = b * block + first, .count = count});
   }
   return slice;
 }

@@ -25,9 +25,9 @@ std::string_view name_of(PlacementKind kind);
 
 using Placements = std::array<PlacementKind, kNumDenseAxes>;  // by Axis, the dense ones
 
-// Which part of which dim a rank holds: the dim is `num_blocks` equal blocks one after the other, as
-// gate and up are, and the rank holds part r of each, of `num_parts` equal ones. A dim of one block
-// is padded to num_parts * part_size: indices from the full size on are padding.
+// Which part of which dim a rank holds: the dim is `num_blocks` equal blocks one after the other,
+// as gate and up are, and the rank holds part r of each, of `num_parts` equal ones. A dim of one
+// block is padded to num_parts * part_size: indices from the full size on are padding.
 struct Cut {
   int dim = 0;
   Axis axis = Axis::kTp;

@@ -8,24 +8,33 @@
 
 namespace lockstep {
 
-// Each rank looks up its own rows; a sum over tp puts the activations together.
+// Each rank looks up its own rows; the sum over tp that leaves the region puts them together.
 class VocabParallelEmbedding {
  public:
-  VocabParallelEmbedding(const std::string& name, Parameter weight, VocabularyShard shard);
-  // ids [T] to [T, H]
+  VocabParallelEmbedding(const RankContext& context,
+                         const std::string& name,
+                         Parameter weight,
+                         VocabularyShard shard);
+  // ids [T] to [T, H], under sequence parallelism to this rank's rows of it
   Variable forward(const RankContext& context, Tape& tape, const Tensor& ids) const;
 
  private:
-  MappingSite reduce_;
+  MappingSite leave_;
   Parameter weight_;
   VocabularyShard shard_;
 };
 
-// Loss of each token from logits [T, V_local] that no rank holds whole. Padded columns are as -inf.
+// Which logits a rank is given: its shard's, or all of them gathered.
+enum class LogitsCut { kOverTp, kWhole };
+
+// Loss of each token from logits [T, V_local] or [T, V_padded]. Padded columns are as -inf.
 class VocabParallelCrossEntropy {
  public:
-  explicit VocabParallelCrossEntropy(const std::string& name, VocabularyShard shard);
-  // [T]
+  VocabParallelCrossEntropy(const std::string& name,
+                            LogitsCut cut,
+                            VocabularyShard shard,
+                            LabelSmoothing smoothing);
+  // [T], of the accumulation type
   Variable forward(const RankContext& context,
                    Tape& tape,
                    const Variable& logits,
@@ -34,7 +43,9 @@ class VocabParallelCrossEntropy {
  private:
   std::string max_label_;
   std::string sum_label_;
+  LogitsCut cut_;
   VocabularyShard shard_;
+  LabelSmoothing smoothing_;
 };
 
 }  // namespace lockstep
