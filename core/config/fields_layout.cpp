@@ -34,11 +34,10 @@ Field derived(std::string name, FieldType type, Value zero, std::string summary)
 std::vector<Field> layout_fields() {
   return {
       degree(&Layout::tp, "tp", "tensor parallel size", {}),
-      field(&Case::layout,
-            &Layout::sp,
-            {.name = "sp",
-             .default_value = false,
-             .summary = "sequence parallel, over tp's group"}),
+      field(
+          &Case::layout,
+          &Layout::sp,
+          {.name = "sp", .default_value = false, .summary = "sequence parallel, over tp's group"}),
       degree(&Layout::cp, "cp", "context parallel size", {"1"}),
       field(&Case::layout,
             &Layout::cp_comm,

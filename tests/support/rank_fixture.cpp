@@ -10,7 +10,7 @@ namespace lockstep::test {
 sim::ClusterReport spawn_contexts(const Layout& layout,
                                   const std::function<void(const RankContext&)>& program,
                                   const sim::ClusterOptions& options) {
-  const KernelTable kernels = cpu_kernels(DType::kF64);
+  const KernelTable kernels = cpu_kernels();
   const MappingTable mappings = plan_mappings(layout);
   return spawn_ranks(
       layout,
@@ -32,7 +32,7 @@ Tensor known_tensor(const RankContext& context, const Shape& shape, std::uint64_
   for (std::int64_t i = 0; i < shape.num_elements(); ++i) {
     numbers.push_back(random_signed(2, stream, static_cast<std::uint64_t>(i)));
   }
-  return reals_from_host(context.ops, numbers, shape, "test.known");
+  return reals_from_host(context.ops, context.ops.dtype, numbers, shape, "test.known");
 }
 
 }  // namespace lockstep::test

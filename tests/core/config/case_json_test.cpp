@@ -68,11 +68,11 @@ TEST(CaseJsonTest, BadInputIsOneClearError) {
             "world: is derived from other fields and cannot be set");
   EXPECT_EQ(error_of(R"({"preset": "tiny-linear", "defects": "x"})"),
             "defects: expected a list of ids");
-  EXPECT_EQ(error_of(R"({"preset": "tiny-linear", "sp": true})"),
-            "sp: true is not built yet; built: false");
+  EXPECT_EQ(error_of(R"({"preset": "tiny-linear", "packing": true})"),
+            "packing: true is not built yet; built: false");
   EXPECT_EQ(error_of(R"({"preset": "tiny-linear", "tp": "a\nb"})"),
             "tp: expected an integer from 1 to 4096, got 'a\\nb'");
-  EXPECT_EQ(error_of("{}"), "attention: causal is not built yet; built: none");
+  EXPECT_EQ(error_of("{}"), "no error");
   EXPECT_EQ(error_of(R"({"preset": "tiny-linear", "tp": 4096, "dp": 2})"),
             "world: tp 4096 cp 1 pp 1 dp 2 make 8192 ranks; the largest world is 4096");
 }

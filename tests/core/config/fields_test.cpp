@@ -163,7 +163,7 @@ TEST(FieldsTest, ValuesOfTheWrongTypeAreRefused) {
             "mask: expected one of full, uneven, single, empty, none, "
             "varying, got true");
   EXPECT_EQ(error_of("betas", std::vector<double>{0.9}),
-            "betas: expected a list of 2 numbers from 0 to 1, got [0.9]");
+            "betas: expected a list of 2 numbers from 0 to 0.999999, got [0.9]");
 }
 
 TEST(FieldsTest, ValuesOutOfRangeAreRefused) {
@@ -190,11 +190,12 @@ TEST(FieldsTest, AnIntegerIsTakenForAReal) {
 }
 
 TEST(FieldsTest, KnownValuesThatAreNotBuiltSaySo) {
-  EXPECT_EQ(error_of("sp", true), "sp: true is not built yet; built: false");
+  EXPECT_EQ(error_of("packing", true), "packing: true is not built yet; built: false");
   EXPECT_EQ(error_of("pp", std::int64_t{2}), "pp: 2 is not built yet; built: 1");
-  EXPECT_EQ(error_of("dtype", std::string("bf16")), "dtype: bf16 is not built yet; built: f64");
-  EXPECT_EQ(error_of("overlap", std::vector<std::string>{"grad"}),
-            "overlap: [grad] is not built yet; built: []");
+  EXPECT_EQ(error_of("schedule", std::string("1f1b")),
+            "schedule: 1f1b is not built yet; built: none");
+  EXPECT_EQ(error_of("overlap", std::vector<std::string>{"grad", "param"}),
+            "overlap: [grad, param] is not built yet; built: [], [grad]");
 }
 
 TEST(FieldsTest, ADerivedFieldCannotBeSet) {
@@ -204,11 +205,15 @@ TEST(FieldsTest, ADerivedFieldCannotBeSet) {
 
 TEST(FieldsTest, TheFirstUnbuiltFieldOfACaseIsNamed) {
   EXPECT_NO_THROW(check_built(preset_case("tiny-linear")));
+  EXPECT_NO_THROW(check_built(default_case()));
+  Case c = default_case();
+  c.model.num_experts = 8;
+  c.layout.cp = 2;
   try {
-    check_built(default_case());
-    FAIL() << "the defaults have attention, which is not built";
+    check_built(c);
+    FAIL() << "neither experts nor cp are built";
   } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(), "attention: causal is not built yet; built: none");
+    EXPECT_STREQ(error.what(), "num_experts: 8 is not built yet; built: 0");
   }
 }
 

@@ -54,10 +54,36 @@ std::vector<Broken> broken_dense_cases() {
        "neither of num_key_value_heads 3 and tp 2 divides the other"},
       {[](Case& c) {
          c.model.attention = Attention::kCausal;
+         c.model.num_key_value_heads = 1;
+         c.model.head_dim = 1;
+         c.layout.tp = 4;
+       },
+       "8 query heads and 1 key and value heads of 1 make rows of linear_qkv that tp 4 does not "
+       "divide"},
+      {[](Case& c) {
+         c.model.attention = Attention::kCausal;
          c.model.position = Position::kRope;
          c.model.head_dim = 7;
        },
        "head_dim 7 is odd, and rope turns pairs"},
+      {[](Case& c) {
+         c.model.norm = Norm::kLayer;
+         c.model.hidden_size = 2;
+       },
+       "a layer norm needs a hidden_size above 2, and it is 2"},
+      {[](Case& c) {
+         c.model.attention = Attention::kCausal;
+         c.model.qk_norm = true;
+         c.model.head_dim = 1;
+       },
+       "an RMS norm of each head needs a head_dim above 1, and it is 1"},
+      {[](Case& c) {
+         c.model.attention = Attention::kCausal;
+         c.model.qk_norm = true;
+         c.model.norm = Norm::kLayer;
+         c.model.head_dim = 2;
+       },
+       "a layer norm of each head needs a head_dim above 2, and it is 2"},
       {[](Case& c) { c.layout.vpp = 2; }, "vpp 2 needs pp above 1"},
       {[](Case& c) { c.layout.pp = 3; },
        "num_hidden_layers 2 is not divisible by pp 3 times vpp 1"},

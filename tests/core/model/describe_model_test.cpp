@@ -1,4 +1,4 @@
-// The parameter table of tiny-linear, golden.
+// The tables of parameters and traced activations, golden.
 #include "core/model/describe_model.h"
 
 #include <gtest/gtest.h>
@@ -9,10 +9,15 @@
 namespace lockstep {
 namespace {
 
-TEST(DescribeModel, GoldenTableOnFourTensorRanks) {
-  Case c = preset_case("tiny-linear");
-  c.layout.tp = 4;
+Case one_layer(std::string_view preset) {
+  Case c = preset_case(preset);
   c.model.num_hidden_layers = 1;
+  return c;
+}
+
+TEST(DescribeModel, GoldenTableOfTinyLinearOnFourTensorRanks) {
+  Case c = one_layer("tiny-linear");
+  c.layout.tp = 4;
   EXPECT_EQ(to_text(describe_model(c.model, c.layout)),
             "embedding.word_embeddings.weight [90, 32] dim 0 over tp in 4 of 24; "
             "gradient tp shard cp partial dp partial pp invariant\n"
@@ -26,6 +31,75 @@ TEST(DescribeModel, GoldenTableOnFourTensorRanks) {
             "gradient tp invariant cp partial dp partial pp invariant\n"
             "output_layer.weight [90, 32] dim 0 over tp in 4 of 24; "
             "gradient tp shard cp partial dp partial pp invariant\n");
+}
+
+// Everything that a dense layer can have, under sequence parallelism: replicated parameters are
+// partial over tp, and the head is the embedding.
+TEST(DescribeModel, GoldenTableOfADenseLayerUnderSequenceParallelism) {
+  Case c = one_layer("tiny-dense");
+  c.layout.tp = 2;
+  c.layout.sp = true;
+  c.model.norm = Norm::kLayer;
+  c.model.bias = c.model.tied = true;
+  const std::string cut = "gradient tp shard cp partial dp partial pp invariant\n";
+  const std::string sum = "gradient tp partial cp partial dp partial pp invariant\n";
+  const std::string attention = "decoder.layers.0.self_attention.";
+  const std::string mlp = "decoder.layers.0.mlp.";
+  EXPECT_EQ(to_text(describe_model(c.model, c.layout)),
+            "embedding.word_embeddings.weight [90, 32] dim 0 over tp in 2 of 48; " + cut +
+                attention + "linear_qkv.layer_norm_weight [32]; " + sum + attention +
+                "linear_qkv.layer_norm_bias [32]; " + sum + attention +
+                "linear_qkv.weight [96, 32] dim 0 over tp in 2 of 48; " + cut + attention +
+                "linear_qkv.bias [96] dim 0 over tp in 2 of 48; " + cut + attention +
+                "q_layernorm.weight [8]; " + sum + attention + "q_layernorm.bias [8]; " + sum +
+                attention + "k_layernorm.weight [8]; " + sum + attention +
+                "k_layernorm.bias [8]; " + sum + attention +
+                "linear_proj.weight [32, 64] dim 1 over tp in 2 of 32; " + cut + attention +
+                "linear_proj.bias [32]; " + sum + mlp + "linear_fc1.layer_norm_weight [32]; " +
+                sum + mlp + "linear_fc1.layer_norm_bias [32]; " + sum + mlp +
+                "linear_fc1.weight [96, 32] dim 0 over tp in 2 of 24, in each of 2 blocks; " + cut +
+                mlp + "linear_fc1.bias [96] dim 0 over tp in 2 of 24, in each of 2 blocks; " + cut +
+                mlp + "linear_fc2.weight [32, 48] dim 1 over tp in 2 of 24; " + cut + mlp +
+                "linear_fc2.bias [32]; " + sum + "decoder.final_layernorm.weight [32]; " + sum +
+                "decoder.final_layernorm.bias [32]; " + sum);
+}
+
+// The public bug: a norm over each head is replicated, and yet its gradient is not.
+TEST(DescribeModel, GradientsOfHeadNormsArePartialOverTpWithoutSequenceParallelismToo) {
+  Case c = one_layer("tiny-dense");
+  c.layout.tp = 2;
+  const ParameterTable table = describe_model(c.model, c.layout);
+  const auto over_tp = [&](std::string_view name) {
+    return table[static_cast<std::size_t>(find_parameter(table, name).value)].gradient_on(
+        Axis::kTp);
+  };
+  EXPECT_EQ(over_tp("decoder.layers.0.self_attention.q_layernorm.weight"), PlacementKind::kPartial);
+  EXPECT_EQ(over_tp("decoder.layers.0.self_attention.k_layernorm.weight"), PlacementKind::kPartial);
+  EXPECT_EQ(over_tp("decoder.layers.0.self_attention.linear_qkv.layer_norm_weight"),
+            PlacementKind::kInvariant);
+}
+
+TEST(DescribeModel, GoldenTracesWithAndWithoutSequenceParallelism) {
+  Case c = one_layer("tiny-dense");
+  c.layout.tp = 2;
+  EXPECT_EQ(to_text(describe_activations(c)),
+            "trace embedding [32, 32]\n"
+            "trace decoder.layers.0.self_attention.linear_qkv [32, 96] dim 1 over tp in 2 of 48\n"
+            "trace decoder.layers.0.self_attention.core_attention [32, 64] "
+            "dim 1 over tp in 2 of 32\n"
+            "trace decoder.layers.0.self_attention.linear_proj [32, 32]\n"
+            "trace decoder.layers.0.mlp.activation_func [32, 48] dim 1 over tp in 2 of 24\n"
+            "trace decoder.layers.0.mlp.linear_fc2 [32, 32]\n"
+            "trace decoder.final_layernorm [32, 32]\n"
+            "trace output_layer [32, 90] dim 1 over tp in 2 of 48\n");
+  c.layout.sp = true;
+  c.model.attention = Attention::kNone;
+  EXPECT_EQ(to_text(describe_activations(c)),
+            "trace embedding [32, 32] dim 0 over tp in 2 of 16\n"
+            "trace decoder.layers.0.mlp.activation_func [32, 48] dim 1 over tp in 2 of 24\n"
+            "trace decoder.layers.0.mlp.linear_fc2 [32, 32] dim 0 over tp in 2 of 16\n"
+            "trace decoder.final_layernorm [32, 32] dim 0 over tp in 2 of 16\n"
+            "trace output_layer [32, 90] dim 1 over tp in 2 of 48\n");
 }
 
 TEST(DescribeModel, TheVocabularyIsPaddedToAMultipleOfDivisorTimesTp) {

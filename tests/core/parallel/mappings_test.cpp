@@ -28,6 +28,7 @@ bool takes_a_shared_value(MappingKind kind) {
       return true;
     case MappingKind::kReduce:
     case MappingKind::kGatherLast:
+    case MappingKind::kGatherLastReduce:
     case MappingKind::kGatherRows:
     case MappingKind::kGatherRowsSlice:
     case MappingKind::kReduceScatterRows:
@@ -47,6 +48,7 @@ bool gives_a_shared_value(MappingKind kind) {
     case MappingKind::kCopy:
     case MappingKind::kScatterLast:
     case MappingKind::kScatterRows:
+    case MappingKind::kGatherLastReduce:
     case MappingKind::kGatherRows:
     case MappingKind::kReduceScatterRows:
       return false;
@@ -111,10 +113,19 @@ TEST(Mappings, TextNamesEachEntry) {
             "mapping.reduce = reduce\n"
             "mapping.scatter_last = scatter_last\n"
             "mapping.gather_last = gather_last\n"
+            "mapping.gather_last_reduce = gather_last_reduce\n"
             "mapping.scatter_rows = scatter_rows\n"
             "mapping.gather_rows = gather_rows\n"
             "mapping.gather_rows_slice = gather_rows_slice\n"
-            "mapping.reduce_scatter_rows = reduce_scatter_rows\n");
+            "mapping.reduce_scatter_rows = reduce_scatter_rows\n"
+            "mapping.enter = copy\n"
+            "mapping.leave = reduce\n");
+  layout.sp = true;
+  const std::string text = to_text(plan_mappings(layout));
+  EXPECT_NE(text.find("mapping.enter = gather_rows\nmapping.leave = reduce_scatter_rows\n"),
+            std::string::npos)
+      << text;
+  layout.sp = false;
   layout.tp = 1;
   EXPECT_EQ(plan_mappings(layout).of(MappingKind::kCopy).name, "identity");
 }

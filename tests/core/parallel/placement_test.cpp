@@ -27,6 +27,27 @@ TEST(Placement, ARankOfNothingButPaddingHoldsNoRun) {
   EXPECT_TRUE(slice_of(cut, 90, 6).runs.empty());
 }
 
+TEST(Placement, APartOfGateAndUpIsAPartOfEach) {
+  // [gate 12 | up 12] over 4 ranks of 3 rows each.
+  const Cut cut{.dim = 0, .axis = Axis::kTp, .num_parts = 4, .part_size = 3, .num_blocks = 2};
+  EXPECT_EQ(slice_of(cut, 24, 2).runs,
+            (std::vector<ShardRun>{{.local = 0, .global = 6, .count = 3},
+                                   {.local = 3, .global = 18, .count = 3}}));
+  const ParameterSpec spec{.name = "w", .full_shape = {24, 5}, .cut = cut};
+  EXPECT_EQ(local_shape(spec), (std::vector<std::int64_t>{6, 5}));
+  EXPECT_EQ(to_text(cut), "dim 0 over tp in 4 of 3, in each of 2 blocks");
+}
+
+TEST(Placement, AnActivationIsCutByTokensOrByWidth) {
+  const Mesh mesh(test::layout_of({.tp = 2}));
+  ActivationSpec spec{.name = "a", .full_shape = {8, 6}};
+  EXPECT_EQ(shard_of(spec, mesh, {1}).local_shape, (std::vector<std::int64_t>{8, 6}));
+  spec.cut = Cut{.dim = 0, .axis = Axis::kTp, .num_parts = 2, .part_size = 4};
+  EXPECT_EQ(shard_of(spec, mesh, {1}).local_shape, (std::vector<std::int64_t>{4, 6}));
+  EXPECT_EQ(shard_of(spec, mesh, {1}).slice.runs,
+            (std::vector<ShardRun>{{.local = 0, .global = 4, .count = 4}}));
+}
+
 TEST(Placement, ACutTensorFollowsItsAxisAndAWholeOneDoesNot) {
   const Mesh mesh(test::layout_of({.tp = 2, .dp = 2}));
   ParameterSpec spec{.name = "w", .full_shape = {4, 6}};

@@ -213,21 +213,18 @@ TEST(SpecErrorTest, RowsNameFields) {
 }
 
 TEST(SpecErrorTest, WhatIsKnownButNotBuiltSaysSo) {
-  EXPECT_EQ(error_after_head("axes: {sp: [false, true]}\n"),
-            "s.yaml:4:20: sp: true is not built yet; built: false");
-  EXPECT_EQ(error_after_head("recipe: {dtype: bf16}\n"),
-            "s.yaml:4:17: dtype: bf16 is not built yet; built: f64");
+  EXPECT_EQ(error_after_head("axes: {packing: [false, true]}\n"),
+            "s.yaml:4:25: packing: true is not built yet; built: false");
+  EXPECT_EQ(error_after_head("recipe: {schedule: gpipe}\n"),
+            "s.yaml:4:20: schedule: gpipe is not built yet; built: none");
   EXPECT_EQ(error_after_head("expand: {strength: 2}\n"),
             "s.yaml:4:10: expand: 'strength' is not built yet; use 'full' or '{sample: N}'");
-  EXPECT_EQ(error_after_head("checks: [loss, norms]\n"),
-            "s.yaml:4:16: checks: 'norms' is not built yet");
+  EXPECT_EQ(error_after_head("checks: [loss, races]\n"),
+            "s.yaml:4:16: checks: 'races' is not built yet");
   EXPECT_EQ(error_of("lockstep: 1\nname: s\nmodel: {hf: x}\n"),
             "s.yaml:3:9: model: 'hf' is not built yet; name a preset");
-  EXPECT_EQ(error_of("lockstep: 1\nname: s\nmodel: {preset: tiny-dense}\n"),
-            "s.yaml:3:17: preset: tiny-dense is not built yet");
-  EXPECT_EQ(error_of("lockstep: 1\nname: s\naxes: {tp: [1]}\n"),
-            "s.yaml:1:1: model: names no preset, as in 'model: {preset: tiny-linear}' "
-            "(attention: causal is not built yet; built: none)");
+  EXPECT_EQ(error_of("lockstep: 1\nname: s\nmodel: {preset: tiny-moe}\n"),
+            "s.yaml:3:17: preset: tiny-moe is not built yet");
 }
 
 TEST(SpecErrorTest, UnknownPresetsAndChecksNameTheNearest) {

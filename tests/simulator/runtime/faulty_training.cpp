@@ -65,7 +65,7 @@ sim::ClusterReport train_with_faults(const Case& c,
                                      const sim::ClusterOptions& options) {
   const Mesh mesh(c.layout);
   const Plans plans = make_plans(c);
-  const KernelTable kernels = cpu_kernels(DType::kF64);
+  const KernelTable kernels = cpu_kernels();
   return sim::run_cluster(mesh, options, [&](sim::RankSeat& seat) {
     CpuDevice device;
     FaultyTransport transport(seat.transport, seat.rank, faults);
