@@ -50,7 +50,8 @@ MicroBatch make_micro_batch(const RankContext& context,
   const Shape shape{static_cast<std::int64_t>(ids.size())};
   return {.ids_T = integers_from_host(context.ops, ids, shape, "batch.ids"),
           .labels_T = integers_from_host(context.ops, labels, shape, "batch.labels"),
-          .weights_T = reals_from_host(context.ops, weights, shape, "batch.weights"),
+          .weights_T = reals_from_host(
+              context.ops, context.ops.main_dtype(), weights, shape, "batch.weights"),
           .targets = targets};
 }
 

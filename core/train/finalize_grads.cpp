@@ -14,12 +14,14 @@
 namespace lockstep {
 namespace {
 
-// The totals live on the device while the plan runs: they are reduced and read like any tensor.
+// The totals live on the device while the plan runs: they are reduced and read like any tensor. In
+// f64 whatever the recipe's type, so that counts are exact.
 class DeviceTotals {
  public:
   DeviceTotals(const OpContext& ops, const StepTotals& local)
       : tensor_(reals_from_host(
-            ops, std::array{local.objective, local.targets}, {2}, "finalize.totals")) {}
+            ops, DType::kF64, std::array{local.objective, local.targets}, {2}, "finalize.totals")) {
+  }
 
   const Tensor& tensor() const { return tensor_; }
   Tensor objective() const { return tensor_.rows(0, 1); }
@@ -47,11 +49,14 @@ void scale_all(const RankContext& context,
 void execute(const RankContext& context,
              const FinalizeEntry& entry,
              const GradientBuckets& buckets,
+             OverlappedSums& overlapped,
              const DeviceTotals& totals) {
   const CollectiveSite site{.group = entry.group, .label = entry.label};
   switch (entry.action) {
     case FinalizeAction::kSumBucket:
       return all_reduce(context, site, buckets.bucket(entry.bucket));
+    case FinalizeAction::kWaitBucket:
+      return overlapped.wait(entry.bucket, entry.label);
     case FinalizeAction::kSumParameter:
       return all_reduce(context, site, buckets.main_gradient(entry.parameter));
     case FinalizeAction::kSumTotals:
@@ -70,6 +75,8 @@ std::string_view name_of(FinalizeAction action) {
   switch (action) {
     case FinalizeAction::kSumBucket:
       return "sum bucket";
+    case FinalizeAction::kWaitBucket:
+      return "wait for bucket";
     case FinalizeAction::kSumParameter:
       return "sum parameter";
     case FinalizeAction::kSumTotals:
@@ -88,11 +95,13 @@ FinalizePlan plan_finalize(const ParameterTable& table, const BucketPlan& bucket
   const std::int64_t dp_cp = c.layout.dp * c.layout.cp;
   FinalizePlan plan;
   if (dp_cp > 1) {
+    const bool overlaps = overlaps_gradients(c);
     for (std::size_t i = 0; i < buckets.buckets.size(); ++i) {
-      plan.entries.push_back({.label = fmt::format("finalize.dp_sum.bucket{}", i),
-                              .action = FinalizeAction::kSumBucket,
-                              .group = GroupKind::kDpCp,
-                              .bucket = {static_cast<int>(i)}});
+      plan.entries.push_back(
+          {.label = fmt::format("finalize.dp_{}.bucket{}", overlaps ? "wait" : "sum", i),
+           .action = overlaps ? FinalizeAction::kWaitBucket : FinalizeAction::kSumBucket,
+           .group = GroupKind::kDpCp,
+           .bucket = {static_cast<int>(i)}});
     }
   }
   for (std::size_t i = 0; i < table.size(); ++i) {
@@ -122,6 +131,9 @@ std::string to_text(const FinalizePlan& plan) {
   for (const FinalizeEntry& entry : plan.entries) {
     text += fmt::format("{}: {}", entry.label, name_of(entry.action));
     switch (entry.action) {
+      case FinalizeAction::kWaitBucket:
+        text += fmt::format(" {}\n", entry.bucket.value);
+        break;
       case FinalizeAction::kSumBucket:
         text += fmt::format(" {} over {}\n", entry.bucket.value, name_of(entry.group));
         break;
@@ -143,9 +155,12 @@ std::string to_text(const FinalizePlan& plan) {
 StepTotals finalize_grads(const RankContext& context,
                           const FinalizePlan& plan,
                           const GradientBuckets& buckets,
+                          OverlappedSums& overlapped,
                           const StepTotals& local) {
   const DeviceTotals totals(context.ops, local);
-  for (const FinalizeEntry& entry : plan.entries) execute(context, entry, buckets, totals);
+  for (const FinalizeEntry& entry : plan.entries) {
+    execute(context, entry, buckets, overlapped, totals);
+  }
   return totals.read(context.ops);
 }
 

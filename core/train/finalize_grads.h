@@ -10,12 +10,13 @@
 
 #include "core/config/case.h"
 #include "core/parallel/rank_context.h"
-#include "core/train/gradient_buckets.h"
+#include "core/train/overlapped_sums.h"
 
 namespace lockstep {
 
 enum class FinalizeAction {
   kSumBucket,       // all-reduce a bucket of main gradients
+  kWaitBucket,      // wait for the all-reduce that a backward pass started
   kSumParameter,    // all-reduce one parameter's main gradient
   kSumTotals,       // all-reduce the step's totals: objective and targets
   kScale,           // multiply all main gradients and the objective by `factor`
@@ -23,10 +24,10 @@ enum class FinalizeAction {
 };
 
 struct FinalizeEntry {
-  std::string label;  // finalize.dp_sum.bucket0, finalize.scale ...
+  std::string label;  // finalize.dp_sum.bucket0, finalize.dp_wait.bucket0, finalize.scale ...
   FinalizeAction action;
   GroupKind group = GroupKind::kWorld;  // of a sum
-  BucketId bucket = {-1};               // of kSumBucket
+  BucketId bucket = {-1};               // of kSumBucket and kWaitBucket
   ParameterId parameter = {-1};         // of kSumParameter
   double factor = 1.0;                  // of a scaling
 };
@@ -48,6 +49,7 @@ struct StepTotals {
 StepTotals finalize_grads(const RankContext& context,
                           const FinalizePlan& plan,
                           const GradientBuckets& buckets,
+                          OverlappedSums& overlapped,
                           const StepTotals& local);
 
 }  // namespace lockstep

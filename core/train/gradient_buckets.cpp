@@ -54,7 +54,7 @@ GradientBuckets::GradientBuckets(const OpContext& ops,
                                  const ParameterTable& table)
     : ops_(ops), main_gradients_(table.size()) {
   for (const Bucket& bucket : plan.buckets) {
-    buckets_.push_back(new_tensor(ops, {bucket.num_elements}, "gradients"));
+    buckets_.push_back(new_tensor(ops, ops.main_dtype(), {bucket.num_elements}, "gradients"));
     for (const BucketSlot& slot : bucket.slots) {
       const auto index = static_cast<std::size_t>(slot.parameter.value);
       const Shape shape = local_tensor_shape(table.at(index));
@@ -65,17 +65,15 @@ GradientBuckets::GradientBuckets(const OpContext& ops,
   for (const ParameterSpec& spec : table) labels_.push_back("accumulate." + spec.name);
 }
 
-void GradientBuckets::zero() const {
-  for (const Tensor& bucket : buckets_) fill(ops_, bucket, 0.0, "gradients.zero");
+void GradientBuckets::fill_all(double value, std::string_view label) const {
+  for (const Tensor& bucket : buckets_) fill(ops_, bucket, value, label);
 }
 
-void GradientBuckets::accumulate(ParameterId parameter, const Tensor& gradient) {
+void GradientBuckets::accumulate(ParameterId parameter, const Tensor& gradient) const {
   lockstep::accumulate(ops_,
                        {.x = gradient, .sum = main_gradient(parameter)},
                        labels_.at(static_cast<std::size_t>(parameter.value)));
 }
-
-void GradientBuckets::finished(ParameterId) {}
 
 const Tensor& GradientBuckets::main_gradient(ParameterId parameter) const {
   const Tensor& gradient = main_gradients_.at(static_cast<std::size_t>(parameter.value));

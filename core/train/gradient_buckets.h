@@ -1,6 +1,7 @@
 // Main gradients in buckets: contiguous blocks that are reduced as one (semantics, section 5).
 //
-// Gradients accumulate (+=) over the micro-batches of a step; zero() starts a step.
+// Gradients accumulate (+=) over the micro-batches of a step, in the accumulation type; zero()
+// starts a step.
 #pragma once
 
 #include <compare>
@@ -40,22 +41,24 @@ struct BucketPlan {
 BucketPlan plan_buckets(const ParameterTable& table, const Recipe& recipe);
 std::string to_text(const BucketPlan& plan, const ParameterTable& table);
 
-// The executor: owns the memory and takes gradients from backward passes.
-class GradientBuckets : public GradientSink {
+// The executor: owns the memory.
+class GradientBuckets {
  public:
   GradientBuckets(const OpContext& ops, const BucketPlan& plan, const ParameterTable& table);
 
-  void zero() const;
-  void accumulate(ParameterId parameter, const Tensor& gradient) override;
-  // Without overlap a bucket waits for finalize_grads.
-  void finished(ParameterId parameter) override;
+  // Gaps between slots and padded rows too.
+  void zero() const { fill_all(0.0, "gradients.zero"); }
+  void fill_all(double value, std::string_view label) const;
+  void accumulate(ParameterId parameter, const Tensor& gradient) const;
 
   // One-dimensional, in the plan's order.
   std::span<const Tensor> buckets() const { return buckets_; }
   const Tensor& bucket(BucketId id) const {
     return buckets_.at(static_cast<std::size_t>(id.value));
   }
-  // Of the parameter's local shape: a view on its bucket.
+  // Of the parameters' local shapes, in the table's order: views on the buckets. Empty for a
+  // parameter that the plan leaves out.
+  std::span<const Tensor> main_gradients() const { return main_gradients_; }
   const Tensor& main_gradient(ParameterId parameter) const;
 
  private:

@@ -72,13 +72,18 @@ std::string to_text(const InitPlan& plan) {
 void initialise(const RankContext& context,
                 const InitPlan& plan,
                 const ParameterTable& table,
-                const Parameters& parameters) {
+                const OptimizerState& state) {
   for (const InitEntry& entry : plan.entries) {
-    const ParameterSpec& spec = table.at(static_cast<std::size_t>(entry.parameter.value));
+    const auto index = static_cast<std::size_t>(entry.parameter.value);
+    const ParameterSpec& spec = table.at(index);
     Shard shard = shard_of(spec, context.mesh, context.rank);
     shard.slice = slice_of(entry.cut, spec.full_shape, context.mesh, context.rank);
     fill_in(shard, InitialValues(entry.seed, spec.name, entry.kind, entry.fan_in));
-    write_reals(context.ops, shard.values, parameters[entry.parameter].value, entry.label);
+    const Tensor& master = state.masters()[index];
+    write_reals(context.ops, shard.values, master, entry.label);
+    if (!state.has_masters()) continue;
+    const std::vector<double> rounded = read_reals(context.ops, master, entry.label);
+    write_reals(context.ops, rounded, state.parameters()[index], entry.label);
   }
 }
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/config/case.h"
-#include "core/model/parameters.h"
 #include "core/parallel/rank_context.h"
+#include "core/train/optimizer_state.h"
 
 namespace lockstep {
 
@@ -28,10 +28,11 @@ struct InitPlan {
 InitPlan plan_init(const ParameterTable& table, const Recipe& recipe);
 std::string to_text(const InitPlan& plan);
 
-// Writes each entry's values to the rank's own parameter, zeros where it is padding.
+// Writes each entry's values to the rank's own master, zeros where it is padding; parameters are
+// rounded from masters.
 void initialise(const RankContext& context,
                 const InitPlan& plan,
                 const ParameterTable& table,
-                const Parameters& parameters);
+                const OptimizerState& state);
 
 }  // namespace lockstep

@@ -5,22 +5,33 @@
 
 #include "core/parallel/mappings.h"
 #include "core/train/batch.h"
+#include "core/train/clip.h"
 #include "core/train/finalize_grads.h"
+#include "core/train/grad_norm.h"
 #include "core/train/init.h"
 #include "core/train/loss.h"
+#include "core/train/overlapped_sums.h"
+#include "core/train/probes.h"
 #include "core/train/update.h"
 
 namespace lockstep {
 
 struct Plans {
   ParameterTable table;
+  ActivationTable activations;
   InitPlan init;
   BatchPlan batch;
   MappingTable mappings;
   LossPlan loss;
   BucketPlan buckets;
+  OverlapPlan overlap;
   FinalizePlan finalize;
+  CountPlan gradient_norm;
+  ClipPlan clip;
+  CountPlan gradient_zeros;
   UpdatePlan update;
+  CountPlan parameter_norm;
+  ProbePlan probes;
 };
 
 Plans make_plans(const Case& c);

@@ -11,8 +11,8 @@ namespace lockstep {
 
 struct MicroBatchLoss {
   std::int64_t global_micro_batch = 0;
-  double loss = 0.0;         // loss sum / max(targets, 1)
-  std::int64_t targets = 0;  // positions that count
+  double loss = 0.0;                    // loss sum / max(targets, 1)
+  std::int64_t targets = 0;             // positions that count
   std::vector<Shard> activations = {};  // the traced ones, in the activation table's order
 };
 

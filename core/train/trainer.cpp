@@ -1,86 +1,148 @@
 // A training step, end to end (semantics, section 11.1).
 #include "core/train/trainer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "core/base/errors.h"
 #include "core/ops/host.h"
 
 namespace lockstep {
+
+Trainer::Trainer(const RankContext& context, const Case& c, const Plans& plans)
+    : context_(context),
+      case_(c),
+      plans_(plans),
+      parameters_(context.ops, plans.table),
+      state_(context.ops, plans.update, plans.table, parameters_),
+      gradients_(context.ops, plans.buckets, plans.table),
+      overlapped_(context, plans.overlap, plans.buckets, gradients_),
+      model_(context,
+             {.c = c,
+              .table = plans.table,
+              .parameters = parameters_,
+              .smoothing = plans.loss.smoothing}),
+      snapshot_(context, plans.table, plans.activations) {
+  initialise(context, plans.init, plans.table, state_);
+}
+
+StepResult Trainer::run_step(std::int64_t step) {
+  begin_step(step);
+  for (std::int64_t m = 0; m < plans_.batch.num_micro_batches; ++m) run_micro_batch();
+  return finish_step();
+}
+
+void Trainer::begin_step(std::int64_t step) {
+  LOCKSTEP_CHECK(!open_.has_value(),
+                 fmt::format("step {} begins, but step {} is not finished", step, open_->step));
+  open_ = OpenStep{.step = step};
+  gradients_.zero();
+  overlapped_.begin_step();
+}
+
+void Trainer::run_micro_batch() {
+  LOCKSTEP_CHECK(open_.has_value(), "a micro-batch runs, but no step has begun");
+  const std::int64_t m = open_->num_micro_batches;
+  LOCKSTEP_CHECK(m < plans_.batch.num_micro_batches,
+                 fmt::format("step {} has all of its {} micro-batches", open_->step, m));
+  const GroupRank dp_rank = context_.group_rank(GroupKind::kDp);
+  const MicroBatchId id{.step = open_->step,
+                        .global_micro_batch = global_micro_batch(plans_.batch, m, dp_rank)};
+  overlapped_.begin_micro_batch(m);
+  open_->result.losses.push_back(forward_backward(id, open_->totals));
+  ++open_->num_micro_batches;
+}
+
+MicroBatchLoss Trainer::forward_backward(const MicroBatchId& id, StepTotals& totals) {
+  const OpContext& ops = context_.ops;
+  const MicroBatch batch = make_micro_batch(context_, case_, plans_.batch, id);
+  Tape tape(ops);
+  std::vector<Tensor> trace;
+  const Variable loss_sum = model_.loss_sum(context_, tape, batch, trace);
+  const double scale = loss_scale(plans_.loss, batch.targets);
+  const Tensor seed =
+      reals_from_host(ops, loss_sum.value.dtype, std::array{scale}, {1}, "loss.scale");
+  tape.backward({&loss_sum, 1}, {&seed, 1}, {}, overlapped_);
+
+  const double sum = read_reals(ops, loss_sum.value, "loss.read")[0];
+  totals.objective += sum * scale;
+  totals.targets += static_cast<double>(batch.targets);
+  return {.global_micro_batch = id.global_micro_batch,
+          .loss = sum / static_cast<double>(std::max<std::int64_t>(batch.targets, 1)),
+          .targets = batch.targets,
+          .activations = snapshot_.of_activations(trace)};
+}
+
+StepResult Trainer::finish_step() {
+  LOCKSTEP_CHECK(open_.has_value(), "a step is finished, but none has begun since the last finish");
+  LOCKSTEP_CHECK(open_->num_micro_batches == plans_.batch.num_micro_batches,
+                 fmt::format("step {} is finished after {} of its {} micro-batches",
+                             open_->step,
+                             open_->num_micro_batches,
+                             plans_.batch.num_micro_batches));
+  OpenStep open = std::move(*open_);
+  open_.reset();
+  StepResult result = std::move(open.result);
+  result.loss =
+      finalize_grads(context_, plans_.finalize, gradients_, overlapped_, open.totals).objective;
+  result.gradients = snapshot_.of_parameters(gradients_.main_gradients(), "snapshot.gradient");
+  result.gradient_norm = norm(context_, plans_.gradient_norm, gradients_.main_gradients());
+  clip_grads(context_.ops, plans_.clip, gradients_, result.gradient_norm);
+  if (case_.recipe.clip > 0.0) {
+    result.clipped_gradients =
+        snapshot_.of_parameters(gradients_.main_gradients(), "snapshot.clipped_gradient");
+  }
+  result.gradient_zeros = num_zeros(context_, plans_.gradient_zeros, gradients_.main_gradients());
+
+  update_parameters(context_.ops, plans_.update, gradients_, state_);
+  result.parameters = snapshot_.of_parameters(state_.parameters(), "snapshot.parameter");
+  result.parameter_norm = norm(context_, plans_.parameter_norm, state_.masters());
+  if (state_.has_masters()) {
+    result.masters = snapshot_.of_parameters(state_.masters(), "snapshot.master");
+  }
+  result.exp_avg = snapshot_.of_parameters(state_.exp_avg(), "snapshot.exp_avg");
+  result.exp_avg_sq = snapshot_.of_parameters(state_.exp_avg_sq(), "snapshot.exp_avg_sq");
+  return result;
+}
+
+std::vector<ProbeResult> Trainer::run_probes() {
+  LOCKSTEP_CHECK(!open_.has_value(), "probes would overwrite the gradients of a step under way");
+  return lockstep::run_probes(context_,
+                              plans_.probes,
+                              {.norm = plans_.gradient_norm, .zeros = plans_.gradient_zeros},
+                              plans_.table,
+                              gradients_);
+}
+
 namespace {
 
-class Trainer {
- public:
-  Trainer(const RankContext& context, const Case& c, const Plans& plans)
-      : context_(context),
-        case_(c),
-        plans_(plans),
-        parameters_(context.ops, plans.table),
-        gradients_(context.ops, plans.buckets, plans.table),
-        model_(context, c.model, plans.table, parameters_) {
-    initialise(context, plans.init, plans.table, parameters_);
+StepResult run_split(Trainer& trainer, std::int64_t step, std::int64_t num_micro_batches) {
+  trainer.begin_step(step);
+  for (std::int64_t m = 0; m < num_micro_batches; ++m) trainer.run_micro_batch();
+  return trainer.finish_step();
+}
+
+StepResult run_with(StepApi api, Trainer& trainer, std::int64_t step, const BatchPlan& batch) {
+  switch (api) {
+    case StepApi::kFused:
+      return trainer.run_step(step);
+    case StepApi::kSplit:
+      return run_split(trainer, step, batch.num_micro_batches);
   }
-
-  StepResult run_step(std::int64_t step) {
-    StepResult result;
-    StepTotals totals;
-    gradients_.zero();
-    const GroupRank dp_rank = context_.group_rank(GroupKind::kDp);
-    for (std::int64_t m = 0; m < plans_.batch.num_micro_batches; ++m) {
-      const std::int64_t index = global_micro_batch(plans_.batch, m, dp_rank);
-      result.losses.push_back(run_micro_batch({.step = step, .global_micro_batch = index}, totals));
-    }
-    result.loss = finalize_grads(context_, plans_.finalize, gradients_, totals).objective;
-    result.gradients = shards("snapshot.gradient",
-                              [this](ParameterId id) { return gradients_.main_gradient(id); });
-    update_parameters(context_.ops, plans_.update, parameters_, gradients_);
-    result.parameters =
-        shards("snapshot.parameter", [this](ParameterId id) { return parameters_[id].value; });
-    return result;
-  }
-
- private:
-  MicroBatchLoss run_micro_batch(const MicroBatchId& id, StepTotals& totals) {
-    const MicroBatch batch = make_micro_batch(context_, case_, plans_.batch, id);
-    Tape tape(context_.ops);
-    const Variable loss_sum = model_.loss_sum(context_, tape, batch);
-    const double scale = loss_scale(plans_.loss, batch.targets);
-    const Tensor seed = reals_from_host(context_.ops, std::array{scale}, {1}, "loss.scale");
-    tape.backward({&loss_sum, 1}, {&seed, 1}, {}, gradients_);
-
-    const double sum = read_reals(context_.ops, loss_sum.value, "loss.read")[0];
-    totals.objective += sum * scale;
-    totals.targets += static_cast<double>(batch.targets);
-    return {.global_micro_batch = id.global_micro_batch,
-            .loss = sum / static_cast<double>(std::max<std::int64_t>(batch.targets, 1)),
-            .targets = batch.targets};
-  }
-
-  template <typename TensorOf>
-  std::vector<Shard> shards(std::string_view label, TensorOf tensor_of) const {
-    std::vector<Shard> result;
-    for (std::size_t i = 0; i < plans_.table.size(); ++i) {
-      result.push_back(shard_of(plans_.table[i], context_.mesh, context_.rank));
-      result.back().values = read_reals(context_.ops, tensor_of({static_cast<int>(i)}), label);
-    }
-    return result;
-  }
-
-  const RankContext& context_;
-  const Case& case_;
-  const Plans& plans_;
-  Parameters parameters_;
-  GradientBuckets gradients_;
-  Decoder model_;
-};
+  throw InternalError("unknown step API");
+}
 
 }  // namespace
 
 void train(const RankContext& context, const Case& c, const Plans& plans, RankResult& result) {
   Trainer trainer(context, c, plans);
   for (std::int64_t step = 0; step < c.recipe.steps; ++step) {
-    result.steps.push_back(trainer.run_step(step));
+    result.steps.push_back(run_with(c.recipe.step_api, trainer, step, plans.batch));
   }
+  result.probes = trainer.run_probes();
 }
 
 }  // namespace lockstep

@@ -5,28 +5,38 @@
 #include <vector>
 
 #include "core/config/case.h"
-#include "core/model/parameters.h"
 #include "core/train/gradient_buckets.h"
 
 namespace lockstep {
+
+class OptimizerState;
 
 struct UpdateEntry {
   std::string label;  // update.output_layer.weight
   ParameterId parameter;
   double lr = 0.0;
+  double weight_decay = 0.0;
+  // Of AdamW.
+  double beta1 = 0.0;
+  double beta2 = 0.0;
+  double eps = 0.0;
 };
 
 struct UpdatePlan {
+  Optimizer optimizer = Optimizer::kSgd;
+  bool masters = false;           // parameters are rounded copies of masters
+  std::int64_t first_update = 1;  // number of the first one in AdamW's bias corrections
   std::vector<UpdateEntry> entries;
 };
 
+// Weight decay goes by the model's shape, whatever part a rank holds: none for 1-D parameters.
 UpdatePlan plan_update(const ParameterTable& table, const Recipe& recipe);
 std::string to_text(const UpdatePlan& plan);
 
-// SGD: p -= lr g.
+// SGD, or AdamW (semantics, section 8.6), on masters; parameters follow.
 void update_parameters(const OpContext& ops,
                        const UpdatePlan& plan,
-                       const Parameters& parameters,
-                       const GradientBuckets& gradients);
+                       const GradientBuckets& gradients,
+                       OptimizerState& state);
 
 }  // namespace lockstep

@@ -1,0 +1,130 @@
+// The probe plan and its executor.
+#include "core/train/probes.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <functional>
+#include <numeric>
+
+#include "core/base/errors.h"
+#include "core/base/random.h"
+#include "core/ops/host.h"
+
+namespace lockstep {
+namespace {
+
+std::int64_t product(std::span<const std::int64_t> sizes) {
+  return std::accumulate(
+      sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<std::int64_t>());
+}
+
+std::uint64_t draw(std::string_view stream, const Recipe& recipe) {
+  return random_bits(static_cast<std::uint64_t>(recipe.seed), stream_of(stream), 0);
+}
+
+PlantedElement planted_in(const ParameterTable& table,
+                          ParameterId parameter,
+                          double value,
+                          const Recipe& recipe) {
+  const ParameterSpec& spec = table[static_cast<std::size_t>(parameter.value)];
+  const auto size = static_cast<std::uint64_t>(product(spec.full_shape));
+  return {.parameter = parameter,
+          .element = static_cast<std::int64_t>(draw("probe.element." + spec.name, recipe) % size),
+          .value = value};
+}
+
+// A single one in one of the candidates, if there are any.
+void add_single(ProbePlan& plan,
+                const ParameterTable& table,
+                const std::vector<ParameterId>& candidates,
+                const Recipe& recipe) {
+  if (candidates.empty()) return;
+  const ParameterId chosen = candidates[draw("probe.single", recipe) % candidates.size()];
+  plan.entries.push_back(
+      {.label = "probe.single." + table[static_cast<std::size_t>(chosen.value)].name,
+       .background = 0.0,
+       .planted = {planted_in(table, chosen, 1.0, recipe)}});
+}
+
+// Where the rank holds an element of the full tensor: a flat index, none where it does not.
+std::optional<std::int64_t> local_element(const RankContext& context,
+                                          const ParameterSpec& spec,
+                                          std::int64_t element) {
+  const ShardSlice slice = slice_of(spec, context.mesh, context.rank);
+  const auto dim = static_cast<std::size_t>(slice.dim);
+  const std::int64_t inner = product(std::span(spec.full_shape).subspan(dim + 1));
+  const std::int64_t outer = element / (inner * spec.full_shape[dim]);
+  const std::int64_t index = element / inner % spec.full_shape[dim];
+  for (const ShardRun& run : slice.runs) {
+    if (index < run.global || index >= run.global + run.count) continue;
+    const std::int64_t local = index - run.global + run.local;
+    return (outer * local_shape(spec)[dim] + local) * inner + element % inner;
+  }
+  return {};
+}
+
+void plant(const RankContext& context,
+           const ProbeEntry& entry,
+           const PlantedElement& planted,
+           const ParameterTable& table,
+           const GradientBuckets& buckets) {
+  const ParameterSpec& spec = table.at(static_cast<std::size_t>(planted.parameter.value));
+  const std::optional<std::int64_t> local = local_element(context, spec, planted.element);
+  if (!local.has_value()) return;
+  const Tensor& gradient = buckets.main_gradient(planted.parameter);
+  const Tensor element = gradient.reshaped({gradient.num_elements()}).rows(*local, 1);
+  write_reals(context.ops, std::array{planted.value}, element, entry.label);
+}
+
+}  // namespace
+
+ProbePlan plan_probes(const ParameterTable& table, const Recipe& recipe) {
+  std::vector<ParameterId> cut;
+  std::vector<ParameterId> whole;
+  ProbeEntry zeros{.label = "probe.zeros", .background = 1.0};
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const ParameterId id{static_cast<int>(i)};
+    (table[i].cut.has_value() ? cut : whole).push_back(id);
+    zeros.planted.push_back(planted_in(table, id, 0.0, recipe));
+  }
+  ProbePlan plan;
+  plan.entries.push_back({.label = "probe.ones", .background = 1.0});
+  add_single(plan, table, cut, recipe);
+  add_single(plan, table, whole, recipe);
+  plan.entries.push_back(std::move(zeros));
+  return plan;
+}
+
+std::string to_text(const ProbePlan& plan) {
+  std::string text;
+  for (const ProbeEntry& entry : plan.entries) {
+    text += fmt::format("{}: all {}", entry.label, entry.background);
+    for (const PlantedElement& planted : entry.planted) {
+      text += fmt::format(
+          ", {} at {} of parameter {}", planted.value, planted.element, planted.parameter.value);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::vector<ProbeResult> run_probes(const RankContext& context,
+                                    const ProbePlan& plan,
+                                    const CountPlans& counts,
+                                    const ParameterTable& table,
+                                    const GradientBuckets& buckets) {
+  std::vector<ProbeResult> results;
+  for (const ProbeEntry& entry : plan.entries) {
+    buckets.fill_all(entry.background, entry.label);
+    for (const PlantedElement& planted : entry.planted) {
+      plant(context, entry, planted, table, buckets);
+    }
+    results.push_back({.label = entry.label,
+                       .norm = norm(context, counts.norm, buckets.main_gradients()),
+                       .zeros = num_zeros(context, counts.zeros, buckets.main_gradients())});
+  }
+  return results;
+}
+
+}  // namespace lockstep
