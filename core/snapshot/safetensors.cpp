@@ -10,6 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "core/base/errors.h"
@@ -29,13 +30,19 @@ struct NamedType {
   std::string_view name;
   DType dtype;
 };
-constexpr NamedType kTypes[] = {{"F64", DType::kF64},
-                                {"F32", DType::kF32},
-                                {"BF16", DType::kBF16},
-                                {"I64", DType::kI64}};
+constexpr NamedType kTypes[] = {
+    {"F64", DType::kF64}, {"F32", DType::kF32}, {"BF16", DType::kBF16}, {"I64", DType::kI64}};
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw UsageError(path + ": " + why);
+}
+
+// A value of the header as a message shows it: on one line and short, whatever the file holds.
+std::string shown(const Json& value) {
+  constexpr std::size_t kCharactersMax = 80;
+  std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  if (text.size() > kCharactersMax) text = text.substr(0, kCharactersMax) + "...";
+  return text;
 }
 
 std::uint64_t size_of_file(const std::string& path) {
@@ -71,10 +78,10 @@ std::uint64_t header_length(const std::string& path, std::uint64_t file_bytes) {
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), kLengthBytes);
   if (length > kHeaderBytesMax) {
-    refuse(path,
-           fmt::format("gives a header length of {} bytes; at most {} are allowed",
-                       length,
-                       kHeaderBytesMax));
+    refuse(
+        path,
+        fmt::format(
+            "gives a header length of {} bytes; at most {} are allowed", length, kHeaderBytesMax));
   }
   if (length > file_bytes - kLengthBytes) {
     refuse(path,
@@ -99,7 +106,7 @@ Json parsed_header(const std::string& path, const std::string& text) {
     const auto key = node.get<std::string>();
     if (depth == 1) keys.clear();
     std::set<std::string>& seen = depth == 1 ? names : keys;
-    if (!seen.insert(key).second) refuse(path, "the header has '" + key + "' twice");
+    if (!seen.insert(key).second) refuse(path, "the header has " + shown(key) + " twice");
     return true;
   };
   try {
@@ -120,7 +127,7 @@ struct EntryReader {
   const std::string& name;
   const Json& json;
 
-  [[noreturn]] void fail(const std::string& why) const { refuse(path, "'" + name + "': " + why); }
+  [[noreturn]] void fail(const std::string& why) const { refuse(path, shown(name) + ": " + why); }
 
   const Json& field(const char* key) const {
     const auto found = json.find(key);
@@ -135,8 +142,7 @@ struct EntryReader {
       if (node.is_string() && node.get_ref<const std::string&>() == type.name) return type.dtype;
       known += fmt::format("{}{}", known.empty() ? "" : ", ", type.name);
     }
-    const std::string shown = node.dump(-1, ' ', true, Json::error_handler_t::replace);
-    fail(fmt::format("dtype {} is not known; known are {}", shown, known));
+    fail(fmt::format("dtype {} is not known; known are {}", shown(node), known));
   }
 
   std::vector<std::uint64_t> numbers(const char* key) const {
@@ -145,9 +151,8 @@ struct EntryReader {
     std::vector<std::uint64_t> result;
     for (const Json& element : node) {
       if (!element.is_number_unsigned() || element.get<std::uint64_t>() > INT64_MAX) {
-        fail(fmt::format("{} holds {}, which is no whole number from 0 to 2^63 - 1",
-                         key,
-                         element.dump(-1, ' ', true, Json::error_handler_t::replace)));
+        fail(fmt::format(
+            "{} holds {}, which is no whole number from 0 to 2^63 - 1", key, shown(element)));
       }
       result.push_back(element.get<std::uint64_t>());
     }
@@ -208,7 +213,7 @@ void check_cover(const std::string& path,
   };
   for (const SafetensorsEntry& entry : entries) {
     if (entry.begin < covered) {
-      refuse(path, fmt::format("'{}': its data overlaps another tensor's", entry.name));
+      refuse(path, shown(entry.name) + ": its data overlaps another tensor's");
     }
     if (entry.begin > covered) refuse_hole(entry.begin);
     covered = entry.end;
