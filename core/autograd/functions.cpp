@@ -1,63 +1,9 @@
-// Recording ops: what each saves, and which backward it calls.
+// Recording ops without weights that multiply: elementwise, shapes, embedding and sums.
 #include "core/autograd/functions.h"
 
 #include "core/ops/elementwise.h"
-#include "core/ops/linear.h"
-#include "core/ops/norm.h"
 
 namespace lockstep {
-namespace {
-
-LinearSaved linear_saved(std::span<const Tensor> saved) {
-  return {.x = saved[0], .weight = saved[1]};
-}
-
-RmsNormSaved norm_saved(std::span<const Tensor> saved) {
-  return {.x = saved[0], .g = saved[1], .inverse_rms_T = saved[2]};
-}
-
-}  // namespace
-
-Variable linear(Tape& tape, const Variable& x, const Parameter& weight) {
-  const ParameterId id = weight.id;
-  return tape.record({.label = "linear",
-                      .inputs = {x},
-                      .outputs = {linear(tape.ops(), x.value, weight.value)},
-                      .parameters = {id},
-                      .saved = {x.value, weight.value},
-                      .backward_input = [](const BackwardCall& call) -> std::vector<Tensor> {
-                        return {linear_backward_input(
-                            call.ops, linear_saved(call.saved), call.output_gradients[0])};
-                      },
-                      .backward_weight =
-                          [id](const BackwardCall& call, GradientSink& sink) {
-                            sink.accumulate(
-                                id,
-                                linear_backward_weight(
-                                    call.ops, linear_saved(call.saved), call.output_gradients[0]));
-                          }})[0];
-}
-
-Variable rms_norm(Tape& tape, const Variable& x, const Parameter& g, double eps) {
-  const ParameterId id = g.id;
-  const RmsNormResult result = rms_norm(tape.ops(), x.value, g.value, eps);
-  return tape.record({.label = "rms_norm",
-                      .inputs = {x},
-                      .outputs = {result.y},
-                      .parameters = {id},
-                      .saved = {x.value, g.value, result.inverse_rms_T},
-                      .backward_input = [](const BackwardCall& call) -> std::vector<Tensor> {
-                        return {rms_norm_backward_input(
-                            call.ops, norm_saved(call.saved), call.output_gradients[0])};
-                      },
-                      .backward_weight =
-                          [id](const BackwardCall& call, GradientSink& sink) {
-                            sink.accumulate(
-                                id,
-                                rms_norm_backward_weight(
-                                    call.ops, norm_saved(call.saved), call.output_gradients[0]));
-                          }})[0];
-}
 
 Variable silu(Tape& tape, const Variable& x) {
   return tape.record(
@@ -70,6 +16,17 @@ Variable silu(Tape& tape, const Variable& x) {
        }})[0];
 }
 
+Variable gated_silu(Tape& tape, const Variable& x) {
+  return tape.record(
+      {.label = "gated_silu",
+       .inputs = {x},
+       .outputs = {gated_silu(tape.ops(), x.value)},
+       .saved = {x.value},
+       .backward_input = [](const BackwardCall& call) -> std::vector<Tensor> {
+         return {gated_silu_backward(call.ops, {.x = call.saved[0]}, call.output_gradients[0])};
+       }})[0];
+}
+
 Variable add(Tape& tape, const Variable& a, const Variable& b) {
   return tape.record({.label = "add",
                       .inputs = {a, b},
@@ -77,6 +34,27 @@ Variable add(Tape& tape, const Variable& a, const Variable& b) {
                       .backward_input = [](const BackwardCall& call) -> std::vector<Tensor> {
                         return {call.output_gradients[0], call.output_gradients[0]};
                       }})[0];
+}
+
+Variable reshaped(Tape& tape, const Variable& x, const Shape& shape) {
+  const Shape before = x.value.shape;
+  return tape.record({.label = "reshaped",
+                      .inputs = {x},
+                      .outputs = {x.value.reshaped(shape)},
+                      .backward_input = [before](const BackwardCall& call) -> std::vector<Tensor> {
+                        return {call.output_gradients[0].reshaped(before)};
+                      }})[0];
+}
+
+Variable columns(Tape& tape, const Variable& x, std::int64_t first, std::int64_t count) {
+  const std::int64_t width = x.value.shape.last();
+  return tape.record(
+      {.label = "columns",
+       .inputs = {x},
+       .outputs = {columns(tape.ops(), x.value, first, count)},
+       .backward_input = [first, width](const BackwardCall& call) -> std::vector<Tensor> {
+         return {columns_padded(call.ops, call.output_gradients[0], first, width)};
+       }})[0];
 }
 
 Variable embedding(Tape& tape,

@@ -1,7 +1,7 @@
 // Causal grouped-query attention on local heads, and what prepares its inputs.
 //
-// T = seq * batch rows, sequence-major: row t is token t / batch of sample t % batch. W is the width
-// of a fused projection: groups of [q heads | k | v].
+// T = seq * batch rows, sequence-major: row t is token t / batch of sample t % batch. W is the
+// width of a fused projection: groups of [q heads | k | v].
 #pragma once
 
 #include <span>

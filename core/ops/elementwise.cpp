@@ -26,6 +26,17 @@ void check_same_size(const Tensor& a, const Tensor& b) {
                  "sizes differ: " + to_text(a.shape) + " and " + to_text(b.shape));
 }
 
+void check_same_type(const Tensor& a, const Tensor& b) {
+  LOCKSTEP_CHECK(
+      a.dtype == b.dtype,
+      "types differ: " + std::string(name_of(a.dtype)) + " and " + std::string(name_of(b.dtype)));
+}
+
+void check_alike(const Tensor& a, const Tensor& b) {
+  check_same_size(a, b);
+  check_same_type(a, b);
+}
+
 void launch_copy_columns(const OpContext& ops, const CopyColumnsArgs& args) {
   launch_elementwise(ops, "op.copy_columns", {args.from}, args.to, ops.kernels.copy_columns, args);
 }
@@ -33,7 +44,7 @@ void launch_copy_columns(const OpContext& ops, const CopyColumnsArgs& args) {
 }  // namespace
 
 Tensor silu(const OpContext& ops, const Tensor& x) {
-  const Tensor out = new_tensor(ops, x.shape, "silu.out");
+  const Tensor out = new_tensor(ops, x.dtype, x.shape, "silu.out");
   const UnaryArgs args{.x = x.buffer(), .out = out.buffer()};
   launch_elementwise(ops, "op.silu", {args.x}, args.out, ops.kernels.silu, args);
   return out;
@@ -41,17 +52,47 @@ Tensor silu(const OpContext& ops, const Tensor& x) {
 
 Tensor silu_backward(const OpContext& ops, const SiluSaved& saved, const Tensor& dy) {
   const Tensor& x = saved.x;
-  check_same_size(x, dy);
-  const Tensor out = new_tensor(ops, x.shape, "silu.dx");
+  check_alike(x, dy);
+  const Tensor out = new_tensor(ops, x.dtype, x.shape, "silu.dx");
   const UnaryBackwardArgs args{.x = x.buffer(), .dy = dy.buffer(), .out = out.buffer()};
   launch_elementwise(
       ops, "op.silu_backward", {args.x, args.dy}, args.out, ops.kernels.silu_backward, args);
   return out;
 }
 
+Tensor gated_silu(const OpContext& ops, const Tensor& x) {
+  const std::int64_t width = x.shape.last() / 2;
+  LOCKSTEP_CHECK(x.shape.last() == 2 * width && width > 0,
+                 "gated_silu: rows of " + to_text(x.shape) + " are not [gate | up]");
+  Shape shape = x.shape;
+  shape.set(shape.num_dims() - 1, width);
+  const Tensor y = new_tensor(ops, x.dtype, shape, "gated_silu.y");
+  const GatedSiluArgs args{.x_T2F = x.buffer(), .y_TF = y.buffer(), .width = width};
+  launch_elementwise(ops, "op.gated_silu", {args.x_T2F}, args.y_TF, ops.kernels.gated_silu, args);
+  return y;
+}
+
+Tensor gated_silu_backward(const OpContext& ops, const GatedSiluSaved& saved, const Tensor& dy) {
+  const Tensor& x = saved.x;
+  const std::int64_t width = x.shape.last() / 2;
+  LOCKSTEP_CHECK(dy.shape.last() == width && 2 * dy.num_elements() == x.num_elements(),
+                 "gated_silu: dy " + to_text(dy.shape) + " does not fit x " + to_text(x.shape));
+  check_same_type(x, dy);
+  const Tensor dx = new_tensor(ops, x.dtype, x.shape, "gated_silu.dx");
+  const GatedSiluBackwardArgs args{
+      .x_T2F = x.buffer(), .dy_TF = dy.buffer(), .dx_T2F = dx.buffer(), .width = width};
+  launch_elementwise(ops,
+                     "op.gated_silu_backward",
+                     {args.x_T2F, args.dy_TF},
+                     args.dx_T2F,
+                     ops.kernels.gated_silu_backward,
+                     args);
+  return dx;
+}
+
 Tensor add(const OpContext& ops, const Tensor& a, const Tensor& b) {
-  check_same_size(a, b);
-  const Tensor out = new_tensor(ops, a.shape, "add.out");
+  check_alike(a, b);
+  const Tensor out = new_tensor(ops, a.dtype, a.shape, "add.out");
   const AddArgs args{.a = a.buffer(), .b = b.buffer(), .out = out.buffer()};
   launch_elementwise(ops, "op.add", {args.a, args.b}, args.out, ops.kernels.add, args);
   return out;
@@ -76,7 +117,8 @@ void scale_in_place(const OpContext& ops, const Tensor& x, double factor, std::s
 Tensor scaled_by(const OpContext& ops, const Tensor& x, const Tensor& factor) {
   LOCKSTEP_CHECK(factor.num_elements() == 1,
                  "a factor of shape " + to_text(factor.shape) + " is no single number");
-  const Tensor out = new_tensor(ops, x.shape, "scale_by.out");
+  check_same_type(x, factor);
+  const Tensor out = new_tensor(ops, x.dtype, x.shape, "scale_by.out");
   const ScaleByArgs args{.x = x.buffer(), .factor = factor.buffer(), .out = out.buffer()};
   launch_elementwise(
       ops, "op.scale_by", {args.x, args.factor}, args.out, ops.kernels.scale_by, args);
@@ -84,8 +126,8 @@ Tensor scaled_by(const OpContext& ops, const Tensor& x, const Tensor& factor) {
 }
 
 Tensor weighted_sum(const OpContext& ops, const Tensor& x, const Tensor& weight) {
-  check_same_size(x, weight);
-  const Tensor out = new_tensor(ops, {1}, "weighted_sum.out");
+  check_alike(x, weight);
+  const Tensor out = new_tensor(ops, x.dtype, {1}, "weighted_sum.out");
   const WeightedSumArgs args{.x = x.buffer(), .weight = weight.buffer(), .out = out.buffer()};
   launch_elementwise(
       ops, "op.weighted_sum", {args.x, args.weight}, args.out, ops.kernels.weighted_sum, args);
@@ -99,7 +141,7 @@ Tensor columns(const OpContext& ops, const Tensor& x, std::int64_t first, std::i
                      " of " + to_text(x.shape));
   Shape shape = x.shape;
   shape.set(shape.num_dims() - 1, count);
-  const Tensor out = new_tensor(ops, shape, "columns.out");
+  const Tensor out = new_tensor(ops, x.dtype, shape, "columns.out");
   launch_copy_columns(ops,
                       {.from = x.buffer(),
                        .to = out.buffer(),
@@ -112,13 +154,58 @@ Tensor columns(const OpContext& ops, const Tensor& x, std::int64_t first, std::i
   return out;
 }
 
+Tensor columns_padded(const OpContext& ops,
+                      const Tensor& x,
+                      std::int64_t first,
+                      std::int64_t width) {
+  const std::int64_t count = x.shape.last();
+  LOCKSTEP_CHECK(first >= 0 && first + count <= width && count > 0,
+                 to_text(x.shape) + " as columns from " + std::to_string(first) + " on of " +
+                     std::to_string(width));
+  Shape shape = x.shape;
+  shape.set(shape.num_dims() - 1, width);
+  const Tensor out = new_tensor(ops, x.dtype, shape, "columns.padded");
+  fill(ops, out, 0.0, "op.columns_padded");
+  launch_copy_columns(ops,
+                      {.from = x.buffer(),
+                       .to = out.buffer(),
+                       .rows = x.num_elements() / count,
+                       .width = count,
+                       .from_stride = count,
+                       .from_first = 0,
+                       .to_stride = width,
+                       .to_first = first});
+  return out;
+}
+
+Tensor columns_split(const OpContext& ops, const Tensor& x, std::int64_t num_parts) {
+  const std::int64_t all = x.shape.last();
+  LOCKSTEP_CHECK(num_parts > 0 && all > 0 && all % num_parts == 0,
+                 "cannot split " + to_text(x.shape) + " into " + std::to_string(num_parts));
+  const std::int64_t width = all / num_parts;
+  const std::int64_t rows = x.num_elements() / all;
+  const Tensor parts = new_tensor(ops, x.dtype, {num_parts, rows, width}, "columns.split");
+  for (std::int64_t part = 0; part < num_parts; ++part) {
+    launch_copy_columns(ops,
+                        {.from = x.buffer(),
+                         .to = parts.rows(part, 1).buffer(),
+                         .rows = rows,
+                         .width = width,
+                         .from_stride = all,
+                         .from_first = part * width,
+                         .to_stride = width,
+                         .to_first = 0});
+  }
+  return parts;
+}
+
 Tensor columns_joined(const OpContext& ops,
                       const Tensor& parts,
                       std::int64_t num_parts,
                       const Shape& shape) {
   LOCKSTEP_CHECK(shape.num_elements() == parts.num_elements() && shape.last() % num_parts == 0,
                  "cannot join " + to_text(parts.shape) + " to " + to_text(shape));
-  const Tensor out = new_tensor(ops, shape, "columns.joined");
+  const Tensor out = new_tensor(ops, parts.dtype, shape, "columns.joined");
   const std::int64_t width = shape.last() / num_parts;
   const std::int64_t rows = shape.num_elements() / shape.last();
   for (std::int64_t part = 0; part < num_parts; ++part) {
@@ -136,15 +223,6 @@ Tensor columns_joined(const OpContext& ops,
                          .to_first = part * width});
   }
   return out;
-}
-
-void sgd_update(const OpContext& ops, const SgdUpdate& update, std::string_view label) {
-  check_same_size(update.parameter, update.gradient);
-  const SgdArgs args{.parameter = update.parameter.buffer(),
-                     .gradient = update.gradient.buffer(),
-                     .lr = update.lr};
-  launch_elementwise(
-      ops, label, {args.parameter, args.gradient}, args.parameter, ops.kernels.sgd, args);
 }
 
 }  // namespace lockstep

@@ -1,5 +1,5 @@
-// Elementwise ops, sums and copies. Unless they say more, two tensors need only be of equal size and
-// type, and a new one has the shape and type of the first.
+// Elementwise ops, sums and copies. Unless they say more, two tensors need only be of equal size
+// and type, and a new one has the shape and type of the first.
 #pragma once
 
 #include "core/ops/context.h"

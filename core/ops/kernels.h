@@ -101,8 +101,8 @@ struct RopeArgs {
   int direction = 1;
 };
 
-// Rows of `groups` groups [q of `queries` heads | k | v] (semantics, section 2.9) from or to rows of
-// q, k and v heads.
+// Rows of `groups` groups [q of `queries` heads | k | v] (semantics, section 2.9) from or to rows
+// of q, k and v heads.
 struct SplitQkvArgs {
   Buffer qkv_TW;
   Buffer q_TQ;
@@ -187,7 +187,8 @@ struct LogitsStatsArgs {
   Buffer max_T;
   Buffer stats_3T;
 };
-// Label smoothing over a vocabulary of V: the label weighs 1 - weight, and every id weight / V more.
+// Label smoothing over a vocabulary of V: the label weighs 1 - weight, and every id weight / V
+// more.
 struct LabelSmoothing {
   double weight = 0.0;
   std::int64_t vocabulary = 1;

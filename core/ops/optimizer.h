@@ -5,7 +5,8 @@
 
 namespace lockstep {
 
-// The master is updated by the main gradient; the parameter, which may be the master itself, follows.
+// The master is updated by the main gradient; the parameter, which may be the master itself,
+// follows.
 struct SgdUpdate {
   Tensor gradient;
   Tensor master;

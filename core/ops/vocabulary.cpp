@@ -15,13 +15,20 @@ LogitsArgs arguments(const ShardLogits& logits) {
           .num_real = logits.shard.num_real};
 }
 
+void check_main(const OpContext& ops, const Tensor& tensor, std::string_view what) {
+  LOCKSTEP_CHECK(tensor.dtype == ops.main_dtype(),
+                 std::string(what) + " are of type " + std::string(name_of(ops.main_dtype())) +
+                     ", not " + std::string(name_of(tensor.dtype)));
+}
+
 }  // namespace
 
 Tensor embedding(const OpContext& ops,
                  const Tensor& ids,
                  const Tensor& weight,
                  const VocabularyShard& shard) {
-  const Tensor out = new_tensor(ops, {ids.num_elements(), weight.shape.last()}, "embedding.out");
+  const Tensor out =
+      new_tensor(ops, weight.dtype, {ids.num_elements(), weight.shape.last()}, "embedding.out");
   const EmbeddingArgs args{.ids_T = ids.buffer(),
                            .weight_VH = weight.buffer(),
                            .out_TH = out.buffer(),
@@ -35,7 +42,7 @@ Tensor embedding(const OpContext& ops,
 }
 
 Tensor embedding_backward(const OpContext& ops, const EmbeddingSaved& saved, const Tensor& dout) {
-  const Tensor dweight = new_tensor(ops, saved.weight_shape, "embedding.dweight");
+  const Tensor dweight = new_tensor(ops, dout.dtype, saved.weight_shape, "embedding.dweight");
   const EmbeddingBackwardArgs args{.ids_T = saved.ids.buffer(),
                                    .dout_TH = dout.buffer(),
                                    .dweight_VH = dweight.buffer(),
@@ -51,7 +58,8 @@ Tensor embedding_backward(const OpContext& ops, const EmbeddingSaved& saved, con
 }
 
 Tensor logits_max(const OpContext& ops, const ShardLogits& logits) {
-  const Tensor max_T = new_tensor(ops, {logits.labels.num_elements()}, "logits.max");
+  const Tensor max_T =
+      new_tensor(ops, ops.main_dtype(), {logits.labels.num_elements()}, "logits.max");
   const LogitsMaxArgs args{.logits = arguments(logits), .max_T = max_T.buffer()};
   launch_kernel(ops,
                 "op.logits_max",
@@ -64,45 +72,63 @@ Tensor logits_max(const OpContext& ops, const ShardLogits& logits) {
 }
 
 Tensor logits_stats(const OpContext& ops, const ShardLogits& logits, const Tensor& max_T) {
-  const Tensor stats = new_tensor(ops, {2, max_T.num_elements()}, "logits.stats");
+  check_main(ops, max_T, "maxima");
+  const Tensor stats = new_tensor(ops, ops.main_dtype(), {3, max_T.num_elements()}, "logits.stats");
   const LogitsStatsArgs args{
-      .logits = arguments(logits), .max_T = max_T.buffer(), .stats_2T = stats.buffer()};
+      .logits = arguments(logits), .max_T = max_T.buffer(), .stats_3T = stats.buffer()};
   launch_kernel(ops,
                 "op.logits_stats",
                 {.reads = {args.logits.logits_TV, args.logits.labels_T, args.max_T},
-                 .writes = {args.stats_2T},
-                 .flops = 3 * logits.logits.num_elements()},
+                 .writes = {args.stats_3T},
+                 .flops = 4 * logits.logits.num_elements()},
                 ops.kernels.logits_stats,
                 args);
   return stats;
 }
 
-Tensor token_loss(const OpContext& ops, const Tensor& stats_2T) {
-  const Tensor loss = new_tensor(ops, {stats_2T.shape.last()}, "loss.tokens");
-  const TokenLossArgs args{.stats_2T = stats_2T.buffer(), .loss_T = loss.buffer()};
+Tensor token_loss(const OpContext& ops, const Tensor& stats_3T, const LabelSmoothing& smoothing) {
+  LOCKSTEP_CHECK(stats_3T.num_elements() == 3 * stats_3T.shape.last(),
+                 "stats of shape " + to_text(stats_3T.shape) + " are not three for each token");
+  const Tensor loss = new_tensor(ops, stats_3T.dtype, {stats_3T.shape.last()}, "loss.tokens");
+  const TokenLossArgs args{
+      .stats_3T = stats_3T.buffer(), .loss_T = loss.buffer(), .smoothing = smoothing};
   launch_kernel(
       ops,
       "op.token_loss",
-      {.reads = {args.stats_2T}, .writes = {args.loss_T}, .flops = 2 * loss.num_elements()},
+      {.reads = {args.stats_3T}, .writes = {args.loss_T}, .flops = 5 * loss.num_elements()},
       ops.kernels.token_loss,
       args);
   return loss;
 }
 
-Tensor logits_backward(const OpContext& ops, const LogitsSaved& saved, const Tensor& dloss_T) {
-  const Tensor dlogits = new_tensor(ops, saved.logits.logits.shape, "logits.gradient");
+Tensor logits_backward(const OpContext& ops,
+                       const LogitsSaved& saved,
+                       const LabelSmoothing& smoothing,
+                       const Tensor& dloss_T) {
+  const std::int64_t tokens = saved.logits.labels.num_elements();
+  LOCKSTEP_CHECK(saved.max_T.num_elements() == tokens &&
+                     saved.stats_3T.num_elements() == 3 * tokens &&
+                     dloss_T.num_elements() == tokens,
+                 "cross entropy of " + std::to_string(tokens) + " tokens with dloss " +
+                     to_text(dloss_T.shape));
+  check_main(ops, saved.max_T, "maxima");
+  check_main(ops, saved.stats_3T, "stats");
+  check_main(ops, dloss_T, "losses");
+  const Tensor dlogits =
+      new_tensor(ops, saved.logits.logits.dtype, saved.logits.logits.shape, "logits.gradient");
   const LogitsBackwardArgs args{.logits = arguments(saved.logits),
                                 .max_T = saved.max_T.buffer(),
-                                .stats_2T = saved.stats_2T.buffer(),
+                                .stats_3T = saved.stats_3T.buffer(),
                                 .dloss_T = dloss_T.buffer(),
-                                .dlogits_TV = dlogits.buffer()};
+                                .dlogits_TV = dlogits.buffer(),
+                                .smoothing = smoothing};
   launch_kernel(
       ops,
       "op.logits_backward",
       {.reads =
-           {args.logits.logits_TV, args.logits.labels_T, args.max_T, args.stats_2T, args.dloss_T},
+           {args.logits.logits_TV, args.logits.labels_T, args.max_T, args.stats_3T, args.dloss_T},
        .writes = {args.dlogits_TV},
-       .flops = 4 * dlogits.num_elements()},
+       .flops = 5 * dlogits.num_elements()},
       ops.kernels.logits_backward,
       args);
   return dlogits;

@@ -1,8 +1,8 @@
 // Ops on one shard of the vocabulary: embedding rows, and the pieces of cross entropy.
 //
 // Shapes: ids and labels [T], weights [V_local, H], logits [T, V_local]. Columns from num_real on
-// are padding: they weigh nothing in the softmax and get no gradient. Maxima, stats and losses are of
-// the accumulation type.
+// are padding: they weigh nothing in the softmax and get no gradient. Maxima, stats and losses are
+// of the accumulation type.
 #pragma once
 
 #include "core/ops/context.h"

@@ -5,15 +5,22 @@
 
 namespace lockstep::cpu {
 
-template <typename T>
-T* elements(const Buffer& buffer) {
-  return reinterpret_cast<T*>(buffer.bytes());
-}
-
 void matmul(const LaunchTarget&, const MatmulArgs& args);
 void rms_norm(const LaunchTarget&, const RmsNormArgs& args);
 void rms_norm_backward_input(const LaunchTarget&, const RmsNormBackwardArgs& args);
 void rms_norm_backward_weight(const LaunchTarget&, const RmsNormBackwardArgs& args);
+void layer_norm(const LaunchTarget&, const LayerNormArgs& args);
+void layer_norm_backward_input(const LaunchTarget&, const LayerNormBackwardArgs& args);
+void layer_norm_backward_weight(const LaunchTarget&, const LayerNormBackwardArgs& args);
+void add_bias(const LaunchTarget&, const AddBiasArgs& args);
+void column_sums(const LaunchTarget&, const ColumnSumsArgs& args);
+void gated_silu(const LaunchTarget&, const GatedSiluArgs& args);
+void gated_silu_backward(const LaunchTarget&, const GatedSiluBackwardArgs& args);
+void rope(const LaunchTarget&, const RopeArgs& args);
+void split_qkv(const LaunchTarget&, const SplitQkvArgs& args);
+void join_qkv(const LaunchTarget&, const SplitQkvArgs& args);
+void attention(const LaunchTarget&, const AttentionArgs& args);
+void attention_backward(const LaunchTarget&, const AttentionBackwardArgs& args);
 void silu(const LaunchTarget&, const UnaryArgs& args);
 void silu_backward(const LaunchTarget&, const UnaryBackwardArgs& args);
 void embedding(const LaunchTarget&, const EmbeddingArgs& args);
@@ -32,6 +39,9 @@ void copy_columns(const LaunchTarget&, const CopyColumnsArgs& args);
 void reals_from_host(const LaunchTarget&, const FromHostArgs& args);
 void integers_from_host(const LaunchTarget&, const FromHostArgs& args);
 void reals_to_host(const LaunchTarget&, const ToHostArgs& args);
+void sum_of_squares(const LaunchTarget&, const StatisticArgs& args);
+void count_zeros(const LaunchTarget&, const StatisticArgs& args);
 void sgd(const LaunchTarget&, const SgdArgs& args);
+void adamw(const LaunchTarget&, const AdamwArgs& args);
 
 }  // namespace lockstep::cpu

@@ -1,21 +1,28 @@
-// The table of f64 kernels of the CPU.
+// The table of the CPU's kernels.
 #include "core/ops/cpu/kernels.h"
 
-#include <string>
-
-#include "core/base/errors.h"
 #include "core/ops/cpu/bodies.h"
 
 namespace lockstep {
 
-KernelTable cpu_kernels(DType dtype) {
-  LOCKSTEP_CHECK(dtype == DType::kF64,
-                 "the CPU has no kernels for " + std::string(name_of(dtype)) + " yet");
+KernelTable cpu_kernels() {
   return {
       .matmul = cpu::matmul,
       .rms_norm = cpu::rms_norm,
       .rms_norm_backward_input = cpu::rms_norm_backward_input,
       .rms_norm_backward_weight = cpu::rms_norm_backward_weight,
+      .layer_norm = cpu::layer_norm,
+      .layer_norm_backward_input = cpu::layer_norm_backward_input,
+      .layer_norm_backward_weight = cpu::layer_norm_backward_weight,
+      .add_bias = cpu::add_bias,
+      .column_sums = cpu::column_sums,
+      .gated_silu = cpu::gated_silu,
+      .gated_silu_backward = cpu::gated_silu_backward,
+      .rope = cpu::rope,
+      .split_qkv = cpu::split_qkv,
+      .join_qkv = cpu::join_qkv,
+      .attention = cpu::attention,
+      .attention_backward = cpu::attention_backward,
       .silu = cpu::silu,
       .silu_backward = cpu::silu_backward,
       .embedding = cpu::embedding,
@@ -34,7 +41,10 @@ KernelTable cpu_kernels(DType dtype) {
       .reals_from_host = cpu::reals_from_host,
       .integers_from_host = cpu::integers_from_host,
       .reals_to_host = cpu::reals_to_host,
+      .sum_of_squares = cpu::sum_of_squares,
+      .count_zeros = cpu::count_zeros,
       .sgd = cpu::sgd,
+      .adamw = cpu::adamw,
   };
 }
 
