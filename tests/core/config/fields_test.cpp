@@ -253,10 +253,10 @@ TEST(FieldsTest, AWidthOfOneIsRefusedBecauseItsNormLeavesOnlyRounding) {
   EXPECT_NO_THROW(checked_value(named("hidden_size"), std::int64_t{2}));
 }
 
-TEST(PresetsTest, OnlyTinyLinearIsBuilt) {
+TEST(PresetsTest, AllButTheMixtureOfExpertsAreBuilt) {
   EXPECT_EQ(presets().size(), 5U);
-  for (const Preset& preset : presets()) EXPECT_EQ(preset.built, preset.name == "tiny-linear");
-  EXPECT_THROW(preset_case("tiny-dense"), UsageError);
+  for (const Preset& preset : presets()) EXPECT_EQ(preset.built, preset.name != "tiny-moe");
+  EXPECT_THROW(preset_case("tiny-moe"), UsageError);
 }
 
 TEST(PresetsTest, EveryValueOfEveryPresetIsLegal) {
@@ -278,6 +278,28 @@ TEST(PresetsTest, TinyLinearHasTheSizesOfTheContract) {
   EXPECT_EQ(c.recipe.global_batch, 12);
   EXPECT_EQ(c.recipe.optimizer, Optimizer::kSgd);
   EXPECT_EQ(c.recipe.lr, 0.1);
+  EXPECT_EQ(c.recipe.mask, Mask::kUneven);
+}
+
+TEST(PresetsTest, TinyDenseHasTheSizesOfTheContract) {
+  const Case c = preset_case("tiny-dense");
+  EXPECT_EQ(c.model.hidden_size, 32);
+  EXPECT_EQ(c.model.num_attention_heads, 8);
+  EXPECT_EQ(c.model.num_key_value_heads, 2);
+  EXPECT_EQ(c.model.head_dim, 8);
+  EXPECT_EQ(c.model.intermediate_size, 48);
+  EXPECT_EQ(c.model.num_hidden_layers, 2);
+  EXPECT_EQ(c.model.vocab_size, 90);
+  EXPECT_TRUE(c.model.qk_norm);
+  EXPECT_FALSE(c.model.tied);
+  EXPECT_EQ(c.recipe.seq, 32);
+  EXPECT_EQ(c.recipe.global_batch, 12);
+  EXPECT_EQ(c.recipe.steps, 2);
+  EXPECT_EQ(c.recipe.optimizer, Optimizer::kAdamW);
+  EXPECT_EQ(c.recipe.lr, 1e-3);
+  EXPECT_EQ(c.recipe.adam_eps, 1e-8);
+  EXPECT_EQ(c.recipe.weight_decay, 0.1);
+  EXPECT_EQ(c.recipe.clip, 0.1);
   EXPECT_EQ(c.recipe.mask, Mask::kUneven);
 }
 

@@ -19,7 +19,7 @@ using test::spawn_contexts;
 using test::values_of;
 
 Tensor pair(const RankContext& context, double first, double second) {
-  return reals_from_host(context.ops, std::vector{first, second}, {2}, "test");
+  return reals_from_host(context.ops, DType::kF64, std::vector{first, second}, {2}, "test");
 }
 
 TEST(Collectives, AllReduceInPlaceAndIntoANewTensor) {

@@ -63,16 +63,12 @@ Outcome mlp_on(const RankContext& context) {
   const Tensor w2_own =
       reals_from_host(context.ops, DType::kF64, w2_columns, {kHidden, kFfn / tp}, "test");
   const Tensor b1 = known_tensor(context, {kFfn}, 7);
-  const ColumnParallelLinear column(
-      context,
-      "fc1",
-      {.weight = {.id = {0}, .value = w1.rows(r * kFfn / tp, kFfn / tp)},
-       .bias = Parameter{.id = {1}, .value = b1.rows(r * kFfn / tp, kFfn / tp)}});
-  const RowParallelLinear row(
-      context,
-      "fc2",
-      {.weight = {.id = {2}, .value = w2_own},
-       .bias = Parameter{.id = {3}, .value = known_tensor(context, {kHidden}, 8)}});
+  const Parameter fc1{.id = {0}, .value = w1.rows(r * kFfn / tp, kFfn / tp)};
+  const Parameter fc1_bias{.id = {1}, .value = b1.rows(r * kFfn / tp, kFfn / tp)};
+  const Parameter fc2{.id = {2}, .value = w2_own};
+  const Parameter fc2_bias{.id = {3}, .value = known_tensor(context, {kHidden}, 8)};
+  const ColumnParallelLinear column(context, "fc1", {.weight = fc1, .bias = fc1_bias});
+  const RowParallelLinear row(context, "fc2", {.weight = fc2, .bias = fc2_bias});
   Tape tape(context.ops);
   RecordingSink sink(context.ops);
   const Variable x = tape.input(own_tokens(context, known_tensor(context, {kTokens, kHidden}, 3)));
