@@ -26,11 +26,12 @@ void copy_without_backward_sum(const Case&, TrialSetup& setup) {
            .backward = left_partial});
 }
 
-void dp_reduction_missing(const Case&, TrialSetup& setup) { drop_calls(setup, "finalize.dp_sum."); }
-
-void dp_reduction_twice(const Case&, TrialSetup& setup) {
-  duplicate(setup.plans.finalize, FinalizeAction::kSumBucket);
+void dp_reduction_missing(const Case&, TrialSetup& setup) {
+  drop_calls(setup, "finalize.dp_sum.");
+  drop_calls(setup, "backward.dp_sum.");
 }
+
+void dp_reduction_twice(const Case&, TrialSetup& setup) { sum_buckets_again(setup.plans.finalize); }
 
 // Each micro-batch is divided by its own count and all are averaged, as the other normalisation
 // does.

@@ -3,11 +3,16 @@
 
 namespace lockstep::sim {
 
-void duplicate(FinalizePlan& plan, FinalizeAction action) {
+void sum_buckets_again(FinalizePlan& plan) {
   std::vector<FinalizeEntry> entries;
   for (const FinalizeEntry& entry : plan.entries) {
     entries.push_back(entry);
-    if (entry.action == action) entries.push_back(entry);
+    const bool is_sum = entry.action == FinalizeAction::kSumBucket;
+    if (!is_sum && entry.action != FinalizeAction::kWaitBucket) continue;
+    entries.push_back({.label = "finalize.dp_sum.bucket" + std::to_string(entry.bucket.value),
+                       .action = FinalizeAction::kSumBucket,
+                       .group = entry.group,
+                       .bucket = entry.bucket});
   }
   plan.entries = std::move(entries);
 }

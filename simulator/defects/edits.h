@@ -5,8 +5,9 @@
 
 namespace lockstep::sim {
 
-// Each entry of an action once more, right after itself.
-void duplicate(FinalizePlan& plan, FinalizeAction action);
+// Each sum of a bucket once more: right after itself, or after the wait for one that a backward
+// pass started.
+void sum_buckets_again(FinalizePlan& plan);
 
 // Every scaling's factor times `factor`.
 void rescale(FinalizePlan& plan, double factor);

@@ -12,7 +12,7 @@ namespace lockstep::sim {
 struct TrialSetup {
   Plans plans;
   DType dtype = DType::kF64;  // of activations and parameters
-  KernelTable kernels;        // for that dtype
+  KernelTable kernels;
   // Beginnings of labels: collective calls that never reach the communicator.
   std::vector<std::string> dropped_calls;
 };

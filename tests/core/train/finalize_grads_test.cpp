@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/errors.h"
 #include "core/config/presets.h"
 #include "core/model/describe_model.h"
 #include "core/ops/elementwise.h"
@@ -40,6 +41,42 @@ TEST(FinalizePlan, GoldenTextOfAMicroBatchMeanOnFourRanks) {
             "finalize.scale: scale factor 0.25\n");
 }
 
+TEST(FinalizePlan, SumsThatABackwardPassStartedAreWaitedFor) {
+  Case c = preset_case("tiny-linear");
+  c.layout.dp = 3;
+  c.recipe.bucket_elements = 3000;
+  c.recipe.overlap = {"grad"};
+  EXPECT_EQ(to_text(plan_of(c)),
+            "finalize.dp_wait.bucket0: wait for bucket 0\n"
+            "finalize.dp_wait.bucket1: wait for bucket 1\n"
+            "finalize.totals_sum: sum totals over dp_cp\n"
+            "finalize.scale: scale factor 0.3333333333333333\n");
+}
+
+TEST(FinalizePlan, NormsAreSummedOverTpUnderSequenceParallelismAndHeadNormsAlways) {
+  Case c = preset_case("tiny-dense");
+  c.model.num_hidden_layers = 1;
+  c.layout.tp = 2;
+  EXPECT_EQ(to_text(plan_of(c)),
+            "finalize.tp_sum.decoder.layers.0.self_attention.q_layernorm.weight: sum parameter 3 "
+            "over tp\n"
+            "finalize.tp_sum.decoder.layers.0.self_attention.k_layernorm.weight: sum parameter 4 "
+            "over tp\n"
+            "finalize.scale: scale by targets factor 1\n");
+  c.layout.sp = true;
+  EXPECT_EQ(to_text(plan_of(c)),
+            "finalize.tp_sum.decoder.layers.0.self_attention.linear_qkv.layer_norm_weight: sum "
+            "parameter 1 over tp\n"
+            "finalize.tp_sum.decoder.layers.0.self_attention.q_layernorm.weight: sum parameter 3 "
+            "over tp\n"
+            "finalize.tp_sum.decoder.layers.0.self_attention.k_layernorm.weight: sum parameter 4 "
+            "over tp\n"
+            "finalize.tp_sum.decoder.layers.0.mlp.linear_fc1.layer_norm_weight: sum parameter 6 "
+            "over tp\n"
+            "finalize.tp_sum.decoder.final_layernorm.weight: sum parameter 9 over tp\n"
+            "finalize.scale: scale by targets factor 1\n");
+}
+
 TEST(FinalizePlan, WithoutDataRanksNothingIsSummed) {
   Case c = preset_case("tiny-linear");
   c.layout.tp = 4;
@@ -75,8 +112,11 @@ std::vector<SmallRun> run(const FinalizePlan& plan) {
         const double value = static_cast<double>(1 << context.rank.value);
         fill(context.ops, gradients.main_gradient({0}), value, "test");
         SmallRun& own = runs[static_cast<std::size_t>(context.rank.value)];
-        own.totals =
-            finalize_grads(context, plan, gradients, {.objective = 10.0 * value, .targets = value});
+        const OverlapPlan overlap;
+        OverlappedSums sums(context, overlap, buckets, gradients);
+        sums.begin_step();
+        own.totals = finalize_grads(
+            context, plan, gradients, sums, {.objective = 10.0 * value, .targets = value});
         own.gradient = test::values_of(gradients.main_gradient({0}));
       });
   EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
@@ -121,6 +161,20 @@ TEST(FinalizeGrads, AConstantScalesGradientsAndObjectiveAlike) {
   EXPECT_EQ(runs[3].totals.targets, 8.0);
 }
 
+TEST(FinalizeGrads, AWaitForASumThatNoBackwardPassStartedIsAnError) {
+  const ParameterTable table{{.name = "w", .full_shape = {2}}};
+  const BucketPlan buckets{{{.slots = {{.parameter = {0}, .offset = 0}}, .num_elements = 64}}};
+  test::spawn_contexts(test::layout_of({}), [&](const RankContext& context) {
+    const GradientBuckets gradients(context.ops, buckets, table);
+    const OverlapPlan overlap;
+    OverlappedSums sums(context, overlap, buckets, gradients);
+    const FinalizePlan plan{{{.label = "finalize.dp_wait.bucket0",
+                              .action = FinalizeAction::kWaitBucket,
+                              .bucket = {0}}}};
+    EXPECT_THROW(finalize_grads(context, plan, gradients, sums, {}), InternalError);
+  });
+}
+
 TEST(FinalizeGrads, NoTargetsAtAllDividesByOne) {
   const ParameterTable table{{.name = "w", .full_shape = {2}}};
   const BucketPlan buckets{{{.slots = {{.parameter = {0}, .offset = 0}}, .num_elements = 64}}};
@@ -129,7 +183,9 @@ TEST(FinalizeGrads, NoTargetsAtAllDividesByOne) {
     gradients.zero();
     const FinalizePlan plan{
         {{.label = "finalize.scale", .action = FinalizeAction::kScaleByTargets}}};
-    const StepTotals totals = finalize_grads(context, plan, gradients, {});
+    const OverlapPlan overlap;
+    OverlappedSums sums(context, overlap, buckets, gradients);
+    const StepTotals totals = finalize_grads(context, plan, gradients, sums, {});
     EXPECT_EQ(totals.objective, 0.0);
     EXPECT_EQ(test::values_of(gradients.main_gradient({0})), (std::vector{0.0, 0.0}));
   });

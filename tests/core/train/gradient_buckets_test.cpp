@@ -5,6 +5,7 @@
 
 #include "core/base/errors.h"
 #include "core/config/presets.h"
+#include "core/ops/elementwise.h"
 #include "tests/support/op_fixture.h"
 
 namespace lockstep {
@@ -48,7 +49,7 @@ class GradientBucketsTest : public testing::Test, protected test::OpFixture {};
 
 TEST_F(GradientBucketsTest, GradientsAddUpUntilTheNextStepStarts) {
   const ParameterTable table = three_parameters();
-  GradientBuckets buckets(ops(), plan_of(0), table);
+  const GradientBuckets buckets(ops(), plan_of(0), table);
   buckets.zero();
   const Tensor gradient = random({70});
   buckets.accumulate({1}, gradient);
@@ -59,6 +60,26 @@ TEST_F(GradientBucketsTest, GradientsAddUpUntilTheNextStepStarts) {
   EXPECT_EQ(values_of(buckets.main_gradient({2})), std::vector<double>(64, 0.0));
   buckets.zero();
   EXPECT_EQ(values_of(buckets.bucket({0})), std::vector<double>(320, 0.0));
+}
+
+TEST_F(GradientBucketsTest, GradientsOfBf16AddUpInF32) {
+  const OpContext bf16{.device = ops().device, .kernels = ops().kernels, .dtype = DType::kBF16};
+  const GradientBuckets buckets(bf16, plan_of(0), three_parameters());
+  EXPECT_EQ(buckets.bucket({0}).dtype, DType::kF32);
+  buckets.zero();
+  const Tensor large = new_tensor(bf16, {64}, "test.large");
+  const Tensor small = new_tensor(bf16, {64}, "test.small");
+  fill(bf16, large, 256.0, "test.large");
+  fill(bf16, small, 1.0, "test.small");
+  buckets.accumulate({2}, large);
+  buckets.accumulate({2}, small);
+  EXPECT_EQ(buckets.main_gradient({2}).data<float>()[0], 257.0F) << "256 + 1 is no bf16";
+}
+
+TEST_F(GradientBucketsTest, AFillReachesGapsToo) {
+  const GradientBuckets buckets(ops(), plan_of(0), three_parameters());
+  buckets.fill_all(1.0, "test.fill");
+  EXPECT_EQ(values_of(buckets.bucket({0})), std::vector<double>(320, 1.0));
 }
 
 TEST_F(GradientBucketsTest, APlanThatLeavesAParameterOutIsFoundAtItsFirstUse) {

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/config/data.h"
 #include "core/config/presets.h"
 #include "core/model/describe_model.h"
+#include "core/ops/host.h"
 #include "tests/support/rank_fixture.h"
 
 namespace lockstep {
@@ -43,7 +46,8 @@ TEST(Initialise, EachRankHoldsItsPartOfTheSameModelAndZerosInThePadding) {
   const ParameterTable table = describe_model(c.model, c.layout);
   const auto report = test::spawn_contexts(c.layout, [&](const RankContext& context) {
     const Parameters parameters(context.ops, table);
-    initialise(context, plan_init(table, c.recipe), table, parameters);
+    const OptimizerState state(context.ops, plan_update(table, c.recipe), table, parameters);
+    initialise(context, plan_init(table, c.recipe), table, state);
     const int tp = context.group_rank(GroupKind::kTp).value;
     const Tensor embedding = parameters[{0}].value;  // 16 rows a rank, 90 real
     for (std::int64_t row = 0; row < 16; ++row) {
@@ -59,6 +63,33 @@ TEST(Initialise, EachRankHoldsItsPartOfTheSameModelAndZerosInThePadding) {
     }
   });
   EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
+}
+
+TEST(Initialise, ParametersOfBf16AreRoundedFromMastersOfF32) {
+  Case c = preset_case("tiny-linear");
+  c.recipe.dtype = Precision::kBF16;
+  const ParameterTable table = describe_model(c.model, c.layout);
+  test::spawn_contexts(c.layout, [&](const RankContext& context) {
+    const OpContext ops{
+        .device = context.ops.device, .kernels = context.ops.kernels, .dtype = DType::kBF16};
+    const RankContext bf16{.rank = context.rank,
+                           .mesh = context.mesh,
+                           .ops = ops,
+                           .communicators = context.communicators,
+                           .mappings = context.mappings};
+    const Parameters parameters(ops, table);
+    const OptimizerState state(ops, plan_update(table, c.recipe), table, parameters);
+    initialise(bf16, plan_init(table, c.recipe), table, state);
+    const std::vector<double> masters = read_reals(ops, state.masters()[2], "test.read");
+    const std::vector<double> rounded = read_reals(ops, parameters[{2}].value, "test.read");
+    for (std::int64_t i = 0; i < 48 * 32; ++i) {
+      const double exact = element(c, table[2], i / 32, i % 32);
+      const auto at = static_cast<std::size_t>(i);
+      EXPECT_EQ(masters[at], static_cast<float>(exact));
+      EXPECT_NEAR(rounded[at], exact, std::abs(exact) / 256.0);
+    }
+    EXPECT_NE(masters, rounded);
+  });
 }
 
 }  // namespace

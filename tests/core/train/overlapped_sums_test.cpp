@@ -1,0 +1,214 @@
+// Sums that start within a backward pass: when, of what, and what may not happen after.
+#include "core/train/overlapped_sums.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "core/config/presets.h"
+#include "core/model/describe_model.h"
+#include "core/ops/elementwise.h"
+#include "tests/core/train/two_parameters.h"
+#include "tests/support/rank_fixture.h"
+
+namespace lockstep {
+namespace {
+
+using test::kCut;
+using test::kWhole;
+
+OverlapPlan plan_of(const Case& c) {
+  return plan_overlap(plan_buckets(describe_model(c.model, c.layout), c.recipe), c);
+}
+
+TEST(OverlapPlan, GoldenTextOfTwoBucketsOnTwoByThreeRanks) {
+  Case c = preset_case("tiny-linear");
+  c.layout.tp = 2;
+  c.layout.dp = 3;
+  c.recipe.bucket_elements = 3000;
+  c.recipe.overlap = {"grad"};
+  EXPECT_EQ(
+      to_text(plan_of(c)),
+      "backward.dp_sum.bucket0: sum bucket 0 over dp_cp in micro-batch 3 after parameters 8 7 "
+      "6 5\n"
+      "backward.dp_sum.bucket1: sum bucket 1 over dp_cp in micro-batch 3 after parameters 4 3 "
+      "2 1 0\n");
+}
+
+TEST(OverlapPlan, GoldenTextOfOneBucketOnTwelveMicroBatches) {
+  Case c = preset_case("tiny-linear");
+  c.layout.dp = 2;
+  c.recipe.global_batch = 24;
+  c.recipe.overlap = {"grad"};
+  EXPECT_EQ(to_text(plan_of(c)),
+            "backward.dp_sum.bucket0: sum bucket 0 over dp_cp in micro-batch 11 after parameters 8 "
+            "7 6 5 4 3 2 1 0\n");
+}
+
+TEST(OverlapPlan, WithoutOverlapOrWithoutDataRanksNothingStartsEarly) {
+  Case c = preset_case("tiny-linear");
+  c.layout.dp = 3;
+  EXPECT_EQ(to_text(plan_of(c)), "");
+  c.recipe.overlap = {"grad"};
+  EXPECT_NE(to_text(plan_of(c)), "");
+  c.layout.dp = 1;
+  EXPECT_EQ(to_text(plan_of(c)), "");
+}
+
+// The sums of two buckets over two data ranks, in micro-batch 1.
+OverlapPlan two_sums() {
+  return {.micro_batch = 1,
+          .sums = {{.label = "backward.dp_sum.bucket0",
+                    .bucket = {0},
+                    .group = GroupKind::kDpCp,
+                    .after = {kWhole}},
+                   {.label = "backward.dp_sum.bucket1",
+                    .bucket = {1},
+                    .group = GroupKind::kDpCp,
+                    .after = {kCut}}}};
+}
+
+// What a test does with the sums: all in one step, on two data ranks.
+struct Work {
+  const RankContext& context;
+  const GradientBuckets& buckets;
+  OverlappedSums& sums;
+
+  // A gradient of `value`s, and that it was the last.
+  void add(ParameterId parameter, double value) const {
+    const Tensor gradient =
+        new_tensor(context.ops, buckets.main_gradient(parameter).shape, "test.gradient");
+    fill(context.ops, gradient, value, "test.gradient");
+    sums.accumulate(parameter, gradient);
+  }
+  void add_last(ParameterId parameter, double value) const {
+    add(parameter, value);
+    sums.finished(parameter);
+  }
+  double first(ParameterId parameter) const {
+    return test::values_of(buckets.main_gradient(parameter))[0];
+  }
+};
+
+sim::ClusterReport run(const OverlapPlan& plan, const std::function<void(const Work&)>& work) {
+  const ParameterTable table = test::two_parameters(1);
+  return test::spawn_contexts(test::layout_of({.dp = 2}), [&](const RankContext& context) {
+    const GradientBuckets buckets(context.ops, test::a_bucket_each(), table);
+    buckets.zero();
+    OverlappedSums sums(context, plan, test::a_bucket_each(), buckets);
+    sums.begin_step();
+    work({.context = context, .buckets = buckets, .sums = sums});
+  });
+}
+
+TEST(OverlappedSums, MicroBatchesBeforeThePlansOwnOnlyAccumulate) {
+  const sim::ClusterReport report = run(two_sums(), [](const Work& work) {
+    work.sums.begin_micro_batch(0);
+    work.add_last(kWhole, 1.0);
+    work.add_last(kCut, 1.0);
+    EXPECT_EQ(work.first(kWhole), 1.0);
+  });
+  EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
+  EXPECT_EQ(report.num_calls, 0);
+}
+
+TEST(OverlappedSums, ABucketIsSummedOnceItsLastGradientIsFinished) {
+  const sim::ClusterReport report = run(two_sums(), [](const Work& work) {
+    const double own = 1.0 + work.context.rank.value;
+    work.sums.begin_micro_batch(0);
+    work.add_last(kWhole, own);
+    work.add_last(kCut, own);
+    work.sums.begin_micro_batch(1);
+    work.add(kWhole, own);
+    work.add_last(kWhole, own);
+    work.add_last(kCut, own);
+    work.sums.wait({0}, "finalize.dp_wait.bucket0");
+    work.sums.wait({1}, "finalize.dp_wait.bucket1");
+    EXPECT_EQ(work.first(kWhole), 3.0 * (1.0 + 2.0));
+    EXPECT_EQ(work.first(kCut), 2.0 * (1.0 + 2.0));
+  });
+  EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
+  EXPECT_EQ(report.num_calls, 4) << "two buckets on two ranks";
+}
+
+TEST(OverlappedSums, StartDoesNotWait) {
+  const sim::ClusterReport report = run(two_sums(), [](const Work& work) {
+    work.sums.begin_micro_batch(1);
+    work.add_last(kWhole, 1.0);
+  });
+  const std::string text = test::to_text(report);
+  EXPECT_NE(text.find("backward.dp_sum.bucket0"), std::string::npos) << text;
+}
+
+TEST(OverlappedSums, WaitingAgainDoesNothing) {
+  const sim::ClusterReport report = run(two_sums(), [](const Work& work) {
+    work.sums.begin_micro_batch(1);
+    work.add_last(kWhole, 1.0);
+    work.sums.wait({0}, "finalize.dp_wait.bucket0");
+    work.sums.wait({0}, "finalize.dp_wait.bucket0");
+    EXPECT_EQ(work.first(kWhole), 2.0);
+  });
+  EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
+}
+
+TEST(OverlappedSums, TheNextStepStartsThemAnew) {
+  const sim::ClusterReport report = run(two_sums(), [](const Work& work) {
+    for (int step = 0; step < 2; ++step) {
+      work.buckets.zero();
+      work.sums.begin_step();
+      work.sums.begin_micro_batch(1);
+      work.add_last(kWhole, 1.0);
+      work.sums.wait({0}, "finalize.dp_wait.bucket0");
+      EXPECT_EQ(work.first(kWhole), 2.0);
+    }
+  });
+  EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
+}
+
+// The report of work that is expected to fail on every rank.
+std::string failure(const std::function<void(const Work&)>& work) {
+  return test::to_text(run(two_sums(), work));
+}
+
+TEST(OverlappedSums, AGradientAfterItsBucketWasStartedIsAnError) {
+  const std::string text = failure([](const Work& work) {
+    work.sums.begin_micro_batch(1);
+    work.add_last(kWhole, 1.0);
+    work.add(kWhole, 1.0);
+  });
+  EXPECT_NE(text.find("a gradient of parameter 1 came after backward.dp_sum.bucket0 was started"),
+            std::string::npos)
+      << text;
+}
+
+TEST(OverlappedSums, AGradientOfALaterMicroBatchAfterItsBucketWasStartedIsAnError) {
+  const std::string text = failure([](const Work& work) {
+    work.sums.begin_micro_batch(1);
+    work.add_last(kCut, 1.0);
+    work.sums.begin_micro_batch(2);
+    work.add(kCut, 1.0);
+  });
+  EXPECT_NE(text.find("a gradient of parameter 0 came after backward.dp_sum.bucket1 was started"),
+            std::string::npos)
+      << text;
+}
+
+TEST(OverlappedSums, FinishingAGradientTwiceIsAnError) {
+  const std::string text = failure([](const Work& work) {
+    work.sums.begin_micro_batch(0);
+    work.add_last(kCut, 1.0);
+    work.sums.finished(kCut);
+  });
+  EXPECT_NE(text.find("the gradient of parameter 0 is finished twice"), std::string::npos) << text;
+}
+
+TEST(OverlappedSums, WaitingForABucketThatWasNeverStartedNamesIt) {
+  const std::string text = failure([](const Work& work) {
+    work.sums.begin_micro_batch(1);
+    work.sums.wait({1}, "finalize.dp_wait.bucket1");
+  });
+  EXPECT_NE(text.find("bucket1 is waited for, but its sum was never started"), std::string::npos)
+      << text;
+}
+
+}  // namespace
+}  // namespace lockstep
