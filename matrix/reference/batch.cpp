@@ -1,4 +1,4 @@
-// Draws the tokens and weighs them by the recipe's loss normalisation.
+// Draws tokens, and weighs them by a recipe's loss normalisation.
 #include "matrix/reference/batch.h"
 
 #include <algorithm>
@@ -11,10 +11,10 @@ namespace {
 
 // token:       objective = (sum of target losses) / max(all targets, 1)
 // micro_batch: objective = mean over global micro-batches of (sum of losses) / max(targets, 1)
-double weight_of_target(LossNorm norm, const Batch& batch, std::int64_t micro_batch) {
+double weight_of_target(LossNorm norm, const Batch& batch, std::size_t micro_batch) {
   std::int64_t all_targets = 0;
   for (const std::int64_t targets : batch.targets_G) all_targets += targets;
-  const std::int64_t own = batch.targets_G[static_cast<std::size_t>(micro_batch)];
+  const std::int64_t own = batch.targets_G[micro_batch];
   const auto num_micro = static_cast<std::int64_t>(batch.targets_G.size());
   switch (norm) {
     case LossNorm::kToken:
@@ -27,28 +27,37 @@ double weight_of_target(LossNorm norm, const Batch& batch, std::int64_t micro_ba
 
 }  // namespace
 
+void weigh_targets(LossNorm norm, Batch& batch) {
+  const auto micro_batch_of = [&](std::size_t t) {
+    return t / static_cast<std::size_t>(batch.tokens_a_micro_batch);
+  };
+  const std::size_t num_tokens = batch.is_target_T.size();
+  batch.targets_G.assign(micro_batch_of(num_tokens), 0);
+  for (std::size_t t = 0; t < num_tokens; ++t) {
+    batch.targets_G[micro_batch_of(t)] += batch.is_target_T[t] ? 1 : 0;
+  }
+  std::vector<double> weight_G;
+  for (std::size_t g = 0; g < batch.targets_G.size(); ++g) {
+    weight_G.push_back(weight_of_target(norm, batch, g));
+  }
+  batch.weight_T.clear();
+  for (std::size_t t = 0; t < num_tokens; ++t) {
+    batch.weight_T.push_back(batch.is_target_T[t] ? weight_G[micro_batch_of(t)] : 0.0);
+  }
+}
+
 Batch make_batch(const Case& c, std::int64_t step) {
   const Recipe& recipe = c.recipe;
   Batch batch;
   batch.tokens_a_micro_batch = recipe.micro_batch * recipe.seq;
-  batch.targets_G.assign(static_cast<std::size_t>(recipe.global_batch / recipe.micro_batch), 0);
   for (std::int64_t sample = 0; sample < recipe.global_batch; ++sample) {
     for (std::int64_t position = 0; position < recipe.seq; ++position) {
-      const bool counts = is_target(c, step, sample, position);
       batch.inputs_T.push_back(token(c, step, sample, position));
       batch.labels_T.push_back(token(c, step, sample, position + 1));
-      batch.is_target_T.push_back(counts);
-      batch.targets_G[static_cast<std::size_t>(sample / recipe.micro_batch)] += counts ? 1 : 0;
+      batch.is_target_T.push_back(is_target(c, step, sample, position));
     }
   }
-  std::vector<double> weight_G;
-  for (std::size_t g = 0; g < batch.targets_G.size(); ++g) {
-    weight_G.push_back(weight_of_target(recipe.loss_norm, batch, static_cast<std::int64_t>(g)));
-  }
-  for (std::size_t t = 0; t < batch.inputs_T.size(); ++t) {
-    const std::size_t g = t / static_cast<std::size_t>(batch.tokens_a_micro_batch);
-    batch.weight_T.push_back(batch.is_target_T[t] ? weight_G[g] : 0.0);
-  }
+  weigh_targets(recipe.loss_norm, batch);
   return batch;
 }
 

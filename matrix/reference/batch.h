@@ -18,6 +18,10 @@ struct Batch {
   std::int64_t tokens_a_micro_batch = 0;  // so token t belongs to micro-batch t / this
 };
 
+// Draws the case's tokens of a step.
 Batch make_batch(const Case& c, std::int64_t step);
+
+// Counts the targets and weighs them, for tokens that are given.
+void weigh_targets(LossNorm norm, Batch& batch);
 
 }  // namespace lockstep::matrix

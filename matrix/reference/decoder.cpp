@@ -1,63 +1,118 @@
-// x0 = E[token]; every layer adds its MLP; logits = rms_norm(x) woutᵀ.
+// x0 = E[token]; every layer adds its attention and its MLP; logits = norm(x) woutᵀ.
 #include "matrix/reference/decoder.h"
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
-#include "matrix/reference/batch.h"
+#include "core/base/errors.h"
+#include "matrix/reference/layer.h"
 #include "matrix/reference/vocabulary.h"
 
 namespace lockstep::matrix {
 namespace {
 
-void add_losses(const Batch& batch, const std::vector<double>& losses_T, BatchResult& result) {
-  result.targets = batch.targets_G;
-  result.micro_batch_losses.assign(batch.targets_G.size(), 0.0);
-  for (std::size_t t = 0; t < losses_T.size(); ++t) {
-    const std::size_t g = t / static_cast<std::size_t>(batch.tokens_a_micro_batch);
-    result.micro_batch_losses[g] += losses_T[t];
-    result.objective += batch.weight_T[t] * losses_T[t];
+constexpr const char* kEmbedding = "embedding.word_embeddings.weight";
+constexpr const char* kFinalNorm = "decoder.final_layernorm.";
+
+const char* head_name(const Model& model) {
+  return model.tied ? kEmbedding : "output_layer.weight";
+}
+
+// The weights laid out for a batch, and where gradients are added: a tied head adds to the
+// embedding's.
+struct Decoder {
+  const Case& c;
+  AttentionSetting setting;
+  std::vector<Layer> layers;
+  std::span<const double> embedding_VH;
+  NormWeights final_norm;
+  LinearWeights output_layer;
+  std::span<double> embedding_gradient_VH;
+  NormGradients final_norm_gradients;
+  LinearGradients output_layer_gradients;
+};
+
+Decoder make_decoder(const Case& c, const Tensors& parameters, Tensors& gradients) {
+  const Model& model = c.model;
+  Decoder decoder{.c = c,
+                  .setting = attention_setting(c),
+                  .layers = {},
+                  .embedding_VH = values_of(parameters, kEmbedding),
+                  .final_norm = norm_weights(model, parameters, kFinalNorm),
+                  .output_layer = {values_of(parameters, head_name(model)), {}, model.hidden_size},
+                  .embedding_gradient_VH = values_of(gradients, kEmbedding),
+                  .final_norm_gradients = norm_gradients(gradients, kFinalNorm),
+                  .output_layer_gradients = {.weight_OI = values_of(gradients, head_name(model)),
+                                             .bias_O = {}}};
+  for (std::int64_t layer = 0; layer < model.num_hidden_layers; ++layer) {
+    decoder.layers.emplace_back(model, parameters, gradients, layer);
   }
-  for (std::size_t g = 0; g < batch.targets_G.size(); ++g) {
-    result.micro_batch_losses[g] /=
-        static_cast<double>(std::max<std::int64_t>(batch.targets_G[g], 1));
+  return decoder;
+}
+
+// Forward and backward of one micro-batch. Adds to the gradients, appends to the activations;
+// returns its tokens' losses.
+std::vector<double> run_micro_batch(const Decoder& decoder,
+                                    const Batch& batch,
+                                    std::int64_t first_token,
+                                    BatchResult& result) {
+  const Case& c = decoder.c;
+  const std::span<const std::int64_t> tokens_T =
+      std::span(batch.inputs_T)
+          .subspan(static_cast<std::size_t>(first_token),
+                   static_cast<std::size_t>(batch.tokens_a_micro_batch));
+  Trace trace(c.recipe.seq);
+  Matrix x_TH = embed(tokens_T, decoder.embedding_VH, c.model.hidden_size);
+  trace.record("embedding", x_TH);
+  std::vector<LayerSaved> saved;
+  for (const Layer& layer : decoder.layers) {
+    saved.push_back(layer.forward(x_TH, decoder.setting, trace));
   }
+  const NormResult last = norm(x_TH, decoder.final_norm);
+  trace.record("decoder.final_layernorm", last.y_TH);
+  const Matrix logits_TV = linear(last.y_TH, decoder.output_layer);
+  trace.record("output_layer", logits_TV);
+  result.activations.push_back(trace.take());
+
+  CrossEntropy loss = cross_entropy(logits_TV, batch, first_token, c.recipe.label_smoothing);
+  const Matrix dy_TH = linear_backward(
+      loss.dlogits_TV, last.y_TH, decoder.output_layer, decoder.output_layer_gradients);
+  Matrix dx_TH = norm_backward(dy_TH, last, decoder.final_norm, decoder.final_norm_gradients);
+  for (std::size_t i = decoder.layers.size(); i-- > 0;) {
+    decoder.layers[i].backward(dx_TH, decoder.setting, saved[i]);
+  }
+  add_embedding_gradient(dx_TH, tokens_T, decoder.embedding_gradient_VH);
+  return std::move(loss.losses_T);
+}
+
+void check_batch(const Case& c, const Batch& batch) {
+  const std::int64_t tokens = c.recipe.micro_batch * c.recipe.seq;
+  LOCKSTEP_CHECK(
+      batch.tokens_a_micro_batch == tokens &&
+          batch.inputs_T.size() == batch.targets_G.size() * static_cast<std::size_t>(tokens),
+      "a batch of the reference does not hold the case's micro-batches");
 }
 
 }  // namespace
 
-BatchResult run_batch(const Case& c, std::int64_t step, const Tensors& parameters) {
-  const std::int64_t num_layers = c.model.num_hidden_layers;
-  const double eps = c.model.norm_eps;
-  const std::vector<double>& final_norm_H = parameters[final_norm_of(parameters)].values;
-  const std::vector<double>& output_VH = parameters[output_of(parameters)].values;
-  const Batch batch = make_batch(c, step);
+BatchResult run_batch(const Case& c, const Batch& batch, const Tensors& parameters) {
+  check_batch(c, batch);
   BatchResult result;
   result.gradients = zeros_like(parameters);
-  Tensors& gradients = result.gradients;
-
-  Matrix x_TH = embed(batch.inputs_T, parameters[kEmbedding].values, c.model.hidden_size);
-  std::vector<MlpSaved> saved;
-  for (std::int64_t layer = 0; layer < num_layers; ++layer) {
-    saved.push_back(mlp(x_TH, mlp_weights(parameters, layer), eps));
+  const Decoder decoder = make_decoder(c, parameters, result.gradients);
+  std::int64_t first_token = 0;
+  for (const std::int64_t targets : batch.targets_G) {
+    double loss_sum = 0.0;
+    auto t = static_cast<std::size_t>(first_token);
+    for (const double loss : run_micro_batch(decoder, batch, first_token, result)) {
+      loss_sum += loss;
+      result.objective += batch.weight_T[t++] * loss;
+    }
+    result.micro_batch_losses.push_back(loss_sum /
+                                        static_cast<double>(std::max<std::int64_t>(targets, 1)));
+    first_token += batch.tokens_a_micro_batch;
   }
-  const RmsNormResult last = rms_norm(x_TH, final_norm_H, eps);
-  const CrossEntropy loss = cross_entropy(linear(last.y_TH, output_VH, c.model.vocab_size), batch);
-  add_losses(batch, loss.losses_T, result);
-
-  add_linear_weight_gradient(loss.dlogits_TV, last.y_TH, gradients[output_of(gradients)].values);
-  Matrix dx_TH =
-      rms_norm_backward(linear_input_gradient(loss.dlogits_TV, output_VH, c.model.hidden_size),
-                        x_TH,
-                        final_norm_H,
-                        last.inverse_rms_T,
-                        gradients[final_norm_of(gradients)].values);
-  for (std::int64_t layer = num_layers - 1; layer >= 0; --layer) {
-    mlp_backward(dx_TH,
-                 saved[static_cast<std::size_t>(layer)],
-                 mlp_weights(parameters, layer),
-                 mlp_gradients(gradients, layer));
-  }
-  add_embedding_gradient(dx_TH, batch.inputs_T, gradients[kEmbedding].values);
   return result;
 }
 

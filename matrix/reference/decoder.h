@@ -1,21 +1,24 @@
-// The whole model over one global batch: losses, objective and gradients.
+// The whole model over one global batch: losses, objective, activations and gradients.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "core/config/case.h"
+#include "matrix/reference/batch.h"
 #include "matrix/reference/parameters.h"
 
 namespace lockstep::matrix {
 
 struct BatchResult {
-  std::vector<double> micro_batch_losses;  // loss sum / max(targets, 1)
-  std::vector<std::int64_t> targets;
-  double objective = 0.0;
-  Tensors gradients;  // of the objective
+  std::vector<double> micro_batch_losses;                   // loss sum / max(targets, 1)
+  double objective = 0.0;                                   // sum of weight * loss over all tokens
+  std::vector<std::vector<sim::OracleTensor>> activations;  // as in an OracleStep
+  Tensors gradients;                                        // of the objective
 };
 
-BatchResult run_batch(const Case& c, std::int64_t step, const Tensors& parameters);
+// The batch may be drawn (make_batch) or given; of the case it takes the model, seq, micro_batch
+// and label smoothing.
+BatchResult run_batch(const Case& c, const Batch& batch, const Tensors& parameters);
 
 }  // namespace lockstep::matrix

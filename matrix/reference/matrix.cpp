@@ -1,65 +1,130 @@
-// Every product adds a multiple of one contiguous row to another: no sum is reordered, and the
-// compiler may work on several columns at once.
+// The product works on tiles of 4 x 8 results, which stay in registers while k runs.
 #include "matrix/reference/matrix.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "core/base/errors.h"
 
 namespace lockstep::matrix {
 namespace {
 
-void add_multiple(double factor, const double* __restrict x, double* __restrict y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] += factor * x[i];
+constexpr std::int64_t kTileRows = 4;
+constexpr std::int64_t kLanes = 4;
+constexpr std::int64_t kLanesARow = kPanelColumns / kLanes;
+
+// Neighbouring columns side by side: each lane is a sum of its own, so that no sum is reordered.
+using Lanes [[gnu::vector_size(kLanes * sizeof(double))]] = double;
+using Tile = std::array<double, kTileRows * kPanelColumns>;
+
+Lanes lanes_at(const double* values) {
+  Lanes lanes;
+  std::memcpy(&lanes, values, sizeof(lanes));
+  return lanes;
 }
 
-std::vector<double> transposed(std::span<const double> w_OI, std::int64_t num_inputs) {
-  const std::int64_t num_outputs = static_cast<std::int64_t>(w_OI.size()) / num_inputs;
-  std::vector<double> w_IO(w_OI.size());
-  for (std::int64_t o = 0; o < num_outputs; ++o) {
-    for (std::int64_t i = 0; i < num_inputs; ++i) {
-      w_IO[static_cast<std::size_t>(i * num_outputs + o)] =
-          w_OI[static_cast<std::size_t>(o * num_inputs + i)];
+struct Range {
+  std::int64_t first;
+  std::int64_t last;  // one past it
+};
+
+// The k that can contribute to the tile whose first row is `row`.
+Range contributing(ProductPart part, std::int64_t row, std::int64_t num_k) {
+  switch (part) {
+    case ProductPart::kAll:
+    case ProductPart::kResultBelow:
+      return {.first = 0, .last = num_k};
+    case ProductPart::kLeftBelow:
+      return {.first = 0, .last = std::min(num_k, row + kTileRows)};
+    case ProductPart::kLeftAbove:
+      return {.first = std::min(num_k, row), .last = num_k};
+  }
+  throw InternalError("unknown part of a product");
+}
+
+// Rows past the end of `a` repeat its last one; their results are dropped.
+Tile product_tile(const MatrixView& a, std::int64_t row, const double* panel, Range range) {
+  std::array<const double*, kTileRows> a_rows{};
+  for (std::int64_t r = 0; r < kTileRows; ++r) {
+    a_rows[static_cast<std::size_t>(r)] = a.values + std::min(row + r, a.rows - 1) * a.row_stride;
+  }
+  const auto [row_0, row_1, row_2, row_3] = a_rows;
+  Lanes sums[kTileRows][kLanesARow] = {};
+  for (std::int64_t k = range.first; k < range.last; ++k) {
+    const std::int64_t at = k * a.column_stride;
+    const double left[kTileRows] = {row_0[at], row_1[at], row_2[at], row_3[at]};
+    const double* right = panel + k * kPanelColumns;
+    const Lanes right_lanes[kLanesARow] = {lanes_at(right), lanes_at(right + kLanes)};
+    for (std::int64_t r = 0; r < kTileRows; ++r) {
+      for (std::int64_t l = 0; l < kLanesARow; ++l) sums[r][l] += left[r] * right_lanes[l];
     }
   }
-  return w_IO;
-}
-
-void check_weight(std::span<const double> w, std::int64_t num_outputs, std::int64_t num_inputs) {
-  LOCKSTEP_CHECK(static_cast<std::int64_t>(w.size()) == num_outputs * num_inputs,
-                 "a weight of the reference has another size than its product needs");
+  Tile tile{};
+  static_assert(sizeof(tile) == sizeof(sums));
+  std::memcpy(tile.data(), sums, sizeof(tile));
+  return tile;
 }
 
 }  // namespace
 
-Matrix linear(const Matrix& x_TI, std::span<const double> w_OI, std::int64_t num_outputs) {
-  check_weight(w_OI, num_outputs, x_TI.columns);
-  const std::vector<double> w_IO = transposed(w_OI, x_TI.columns);
-  Matrix y_TO(x_TI.rows, num_outputs);
-  for (std::int64_t t = 0; t < x_TI.rows; ++t) {
-    for (std::int64_t i = 0; i < x_TI.columns; ++i) {
-      add_multiple(x_TI.row(t)[i], w_IO.data() + i * num_outputs, y_TO.row(t), num_outputs);
-    }
-  }
-  return y_TO;
+MatrixView view(const Matrix& matrix) {
+  return {.values = matrix.values.data(),
+          .rows = matrix.rows,
+          .columns = matrix.columns,
+          .row_stride = matrix.columns};
 }
 
-Matrix linear_input_gradient(const Matrix& dy_TO,
-                             std::span<const double> w_OI,
-                             std::int64_t num_inputs) {
-  check_weight(w_OI, dy_TO.columns, num_inputs);
-  Matrix dx_TI(dy_TO.rows, num_inputs);
-  for (std::int64_t t = 0; t < dy_TO.rows; ++t) {
-    for (std::int64_t o = 0; o < dy_TO.columns; ++o) {
-      add_multiple(dy_TO.row(t)[o], w_OI.data() + o * num_inputs, dx_TI.row(t), num_inputs);
-    }
-  }
-  return dx_TI;
+MatrixView view(std::span<const double> values, std::int64_t columns) {
+  const auto size = static_cast<std::int64_t>(values.size());
+  LOCKSTEP_CHECK(columns > 0 && size % columns == 0,
+                 "values of the reference do not make whole rows of a matrix");
+  return {
+      .values = values.data(), .rows = size / columns, .columns = columns, .row_stride = columns};
 }
 
-void add_linear_weight_gradient(const Matrix& dy_TO, const Matrix& x_TI, std::span<double> dw_OI) {
-  check_weight(dw_OI, dy_TO.columns, x_TI.columns);
-  for (std::int64_t t = 0; t < dy_TO.rows; ++t) {
-    for (std::int64_t o = 0; o < dy_TO.columns; ++o) {
-      add_multiple(dy_TO.row(t)[o], x_TI.row(t), dw_OI.data() + o * x_TI.columns, x_TI.columns);
+MatrixView transposed(const MatrixView& matrix) {
+  return {.values = matrix.values,
+          .rows = matrix.columns,
+          .columns = matrix.rows,
+          .row_stride = matrix.column_stride,
+          .column_stride = matrix.row_stride};
+}
+
+Panels::Panels(const MatrixView& matrix)
+    : rows_(matrix.rows),
+      columns_(matrix.columns),
+      values_(static_cast<std::size_t>((columns_ + kPanelColumns - 1) / kPanelColumns *
+                                       kPanelColumns * rows_)) {
+  for (std::int64_t first = 0; first < columns_; first += kPanelColumns) {
+    double* panel = values_.data() + first * rows_;
+    const std::int64_t width = std::min(kPanelColumns, columns_ - first);
+    for (std::int64_t r = 0; r < rows_; ++r) {
+      const double* source = matrix.values + r * matrix.row_stride + first * matrix.column_stride;
+      for (std::int64_t j = 0; j < width; ++j) {
+        panel[r * kPanelColumns + j] = source[j * matrix.column_stride];
+      }
+    }
+  }
+}
+
+void add_product(const MatrixView& a_MK,
+                 const Panels& b_KN,
+                 const ProductTarget& c_MN,
+                 ProductPart part) {
+  LOCKSTEP_CHECK(a_MK.columns == b_KN.rows(), "the sides of a product do not fit");
+  for (std::int64_t column = 0; column < b_KN.columns(); column += kPanelColumns) {
+    const std::int64_t width = std::min(kPanelColumns, b_KN.columns() - column);
+    for (std::int64_t row = 0; row < a_MK.rows; row += kTileRows) {
+      const std::int64_t height = std::min(kTileRows, a_MK.rows - row);
+      if (part == ProductPart::kResultBelow && column >= row + height) continue;
+      const Tile tile =
+          product_tile(a_MK, row, b_KN.panel(column), contributing(part, row, a_MK.columns));
+      for (std::int64_t r = 0; r < height; ++r) {
+        double* c = c_MN.values + (row + r) * c_MN.row_stride + column;
+        const double* sums = tile.data() + r * kPanelColumns;
+        for (std::int64_t j = 0; j < width; ++j) c[j] += sums[j];
+      }
     }
   }
 }

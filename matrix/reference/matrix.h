@@ -1,6 +1,4 @@
-// A float64 matrix and the three products that a linear map needs, as plain loops.
-//
-// Legend: T tokens, I inputs, O outputs. A weight is [O, I], as the field stores it.
+// A float64 matrix and the one product that everything else is made of.
 #pragma once
 
 #include <cstddef>
@@ -25,16 +23,60 @@ struct Matrix {
   const double* row(std::int64_t index) const { return values.data() + index * columns; }
 };
 
-// y[T, O] = x[T, I] w[O, I]ᵀ
-Matrix linear(const Matrix& x_TI, std::span<const double> w_OI, std::int64_t num_outputs);
+// Reads a matrix where it lies: element (r, c) is values[r * row_stride + c * column_stride].
+struct MatrixView {
+  const double* values = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t row_stride = 0;
+  std::int64_t column_stride = 1;
+};
 
-// dx[T, I] = dy[T, O] w[O, I]
-Matrix linear_input_gradient(const Matrix& dy_TO,
-                             std::span<const double> w_OI,
-                             std::int64_t num_inputs);
+MatrixView view(const Matrix& matrix);
+// Row-major values; InternalError where their number is no multiple of `columns`.
+MatrixView view(std::span<const double> values, std::int64_t columns);
+MatrixView transposed(const MatrixView& matrix);
 
-// dw[O, I] += dy[T, O]ᵀ x[T, I]
-void add_linear_weight_gradient(const Matrix& dy_TO, const Matrix& x_TI, std::span<double> dw_OI);
+// The right side of a product, copied into panels of kPanelColumns columns: a panel's row is
+// contiguous, and the last panel is filled up with zeros.
+inline constexpr std::int64_t kPanelColumns = 8;
+
+class Panels {
+ public:
+  explicit Panels(const MatrixView& matrix);
+
+  std::int64_t rows() const { return rows_; }
+  std::int64_t columns() const { return columns_; }
+  const double* panel(std::int64_t first_column) const {
+    return values_.data() + first_column * rows_;
+  }
+
+ private:
+  std::int64_t rows_;
+  std::int64_t columns_;
+  std::vector<double> values_;
+};
+
+// What of c[M, N] += a[M, K] b[K, N] is computed. Causal attention needs half of each product.
+enum class ProductPart {
+  kAll,
+  kResultBelow,  // only elements of c on and below the diagonal are of use, others are left
+                 // undefined
+  kLeftBelow,    // a is 0 above its diagonal
+  kLeftAbove,    // a is 0 below its diagonal
+};
+
+// Where a product is added to.
+struct ProductTarget {
+  double* values = nullptr;
+  std::int64_t row_stride = 0;
+};
+
+// c[M, N] += a[M, K] b[K, N], every element as one sum in the order of k.
+void add_product(const MatrixView& a_MK,
+                 const Panels& b_KN,
+                 const ProductTarget& c_MN,
+                 ProductPart part = ProductPart::kAll);
 
 // a += b
 void add(Matrix& a, const Matrix& b);

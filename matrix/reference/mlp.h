@@ -1,35 +1,39 @@
-// The plain MLP of a layer with its norm and residual: x + silu(rms_norm(x) w1ᵀ) w2ᵀ.
+// The MLP of a layer with its norm and residual: x + act(norm(x) w1ᵀ + b1) w2ᵀ + b2.
+//
+// act is silu(a), or silu(gate) * up where w1's rows are [gate; up].
 #pragma once
 
-#include <span>
-#include <vector>
+#include <string>
 
-#include "matrix/reference/rms_norm.h"
+#include "matrix/reference/linear.h"
+#include "matrix/reference/norm.h"
+#include "matrix/reference/trace.h"
 
 namespace lockstep::matrix {
 
 struct MlpWeights {
-  std::span<const double> norm_H;
-  std::span<const double> fc1_FH;
-  std::span<const double> fc2_HF;
+  Mlp kind = Mlp::kPlain;
+  NormWeights norm;
+  LinearWeights fc1;
+  LinearWeights fc2;
 };
 
 struct MlpGradients {
-  std::span<double> norm_H;
-  std::span<double> fc1_FH;
-  std::span<double> fc2_HF;
+  NormGradients norm;
+  LinearGradients fc1;
+  LinearGradients fc2;
 };
 
 // What the backward reads again.
 struct MlpSaved {
-  Matrix x_TH;
-  RmsNormResult norm;
-  Matrix a_TF;  // before the activation
-  Matrix z_TF;  // after it
+  NormResult norm;
+  Matrix a;           // fc1's output: [T, F], or [gate | up] of a gated one
+  Matrix sigmoid_TF;  // of a, or of the gate
+  Matrix z_TF;        // after the activation
 };
 
-// Adds the block's output to x and saves for the backward.
-MlpSaved mlp(Matrix& x_TH, const MlpWeights& weights, double eps);
+// Adds the block's output to x; activations are traced under `prefix`.
+MlpSaved mlp(Matrix& x_TH, const MlpWeights& weights, const std::string& prefix, Trace& trace);
 
 // Turns the gradient of the output into that of the input, and adds to the weights' gradients.
 void mlp_backward(Matrix& dx_TH,

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/config/case.h"
 #include "core/config/data.h"
-#include "matrix/reference/mlp.h"
 #include "simulator/checks/oracle.h"
 
 namespace lockstep::matrix {
@@ -16,8 +16,8 @@ namespace lockstep::matrix {
 struct ParameterInfo {
   std::string name;
   std::vector<std::int64_t> shape;
-  InitKind kind;
-  std::int64_t fan_in;
+  InitKind kind = InitKind::kWeight;
+  std::int64_t fan_in = 1;  // of a weight
 };
 
 std::vector<ParameterInfo> list_parameters(const Model& model);
@@ -27,12 +27,8 @@ using Tensors = std::vector<sim::OracleTensor>;
 Tensors initial_parameters(const Case& c);
 Tensors zeros_like(const Tensors& tensors);
 
-// Positions in the list.
-inline constexpr std::size_t kEmbedding = 0;
-std::size_t final_norm_of(const Tensors& tensors);
-std::size_t output_of(const Tensors& tensors);
-
-MlpWeights mlp_weights(const Tensors& parameters, std::int64_t layer);
-MlpGradients mlp_gradients(Tensors& gradients, std::int64_t layer);
+// The values of the tensor of that name, empty where there is none.
+std::span<const double> values_of(const Tensors& tensors, std::string_view name);
+std::span<double> values_of(Tensors& tensors, std::string_view name);
 
 }  // namespace lockstep::matrix

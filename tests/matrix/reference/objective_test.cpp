@@ -80,15 +80,20 @@ Expected expected_of(const Case& c, std::int64_t step, const Tensors& p) {
   return expected;
 }
 
+BatchResult run_first(const Case& c) {
+  return matrix::run_batch(c, matrix::make_batch(c, 0), matrix::initial_parameters(c));
+}
+
 TEST(ReferenceObjective, IsTheFormulaTokenByTokenForEveryMaskAndNorm) {
   for (const Mask mask : kAllMasks) {
     for (const LossNorm norm : kBothNorms) {
       const Case c = small_case(mask, norm);
       const Tensors parameters = matrix::initial_parameters(c);
       for (const std::int64_t step : {0, 1}) {
-        const BatchResult result = matrix::run_batch(c, step, parameters);
+        const matrix::Batch batch = matrix::make_batch(c, step);
+        const BatchResult result = matrix::run_batch(c, batch, parameters);
         const Expected expected = expected_of(c, step, parameters);
-        EXPECT_EQ(result.targets, expected.targets);
+        EXPECT_EQ(batch.targets_G, expected.targets);
         EXPECT_NEAR(result.objective, expected.objective, 1e-13);
         ASSERT_EQ(result.micro_batch_losses.size(), 3U);
         for (std::size_t g = 0; g < 3; ++g) {
@@ -103,22 +108,28 @@ TEST(ReferenceObjective, IsTheLogOfTheVocabularyForUniformLogits) {
   const Case c = small_case(Mask::kFull, LossNorm::kToken);
   Tensors parameters = matrix::initial_parameters(c);
   for (double& value : parameters.back().values) value = 0.0;
-  EXPECT_NEAR(matrix::run_batch(c, 0, parameters).objective, std::log(11.0), 1e-14);
+  EXPECT_NEAR(
+      matrix::run_batch(c, matrix::make_batch(c, 0), parameters).objective, std::log(11.0), 1e-14);
 }
 
 TEST(ReferenceObjective, StaysFiniteForLogitsWhoseExponentialOverflows) {
   const Case c = small_case(Mask::kFull, LossNorm::kToken);
   Tensors parameters = matrix::initial_parameters(c);
   for (double& value : parameters.back().values) value *= 1e4;
-  const BatchResult result = matrix::run_batch(c, 0, parameters);
+  const BatchResult result = matrix::run_batch(c, matrix::make_batch(c, 0), parameters);
   EXPECT_TRUE(std::isfinite(result.objective));
   EXPECT_GT(result.objective, 100.0);
 }
 
 TEST(ReferenceObjective, AndGradientsAreExactlyZeroWithoutTargets) {
-  for (const LossNorm norm : kBothNorms) {
-    const Case c = small_case(Mask::kNone, norm);
-    const BatchResult result = matrix::run_batch(c, 0, matrix::initial_parameters(c));
+  Case dense = small_dense_case();
+  dense.recipe.global_batch = 6;
+  dense.recipe.mask = Mask::kNone;
+  dense.recipe.label_smoothing = 0.1;
+  for (const Case& c : {small_case(Mask::kNone, LossNorm::kMicroBatch),
+                        small_case(Mask::kNone, LossNorm::kToken),
+                        dense}) {
+    const BatchResult result = run_first(c);
     EXPECT_EQ(result.objective, 0.0);
     EXPECT_EQ(result.micro_batch_losses, (Vector{0.0, 0.0, 0.0}));
     for (const sim::OracleTensor& gradient : result.gradients) {

@@ -90,40 +90,48 @@ TEST(Reference, MovesEveryParameterAgainstItsGradientByTheLearningRate) {
 TEST(Reference, TrainsEachStepOnItsOwnDataFromTheParametersBefore) {
   const Case c = small_case(Mask::kUneven, LossNorm::kMicroBatch);
   const sim::Oracle oracle = compute_reference(c);
-  const matrix::BatchResult second = matrix::run_batch(c, 1, oracle.steps[0].parameters);
+  const matrix::Batch batch = matrix::make_batch(c, 1);
+  const matrix::BatchResult second = matrix::run_batch(c, batch, oracle.steps[0].parameters);
   EXPECT_EQ(oracle.steps[1].loss, second.objective);
-  EXPECT_EQ(oracle.steps[1].targets, second.targets);
+  EXPECT_EQ(oracle.steps[1].targets, batch.targets_G);
   EXPECT_NE(oracle.steps[0].loss, oracle.steps[1].loss);
 }
 
-TEST(Reference, DoesNotDependOnTheLayout) {
-  Case c = small_case(Mask::kUneven, LossNorm::kToken);
+TEST(Reference, DependsNeitherOnTheLayoutNorOnHowLogitsAreGathered) {
+  Case c = small_dense_case();
   const double loss = compute_reference(c).steps[1].loss;
   c.layout.tp = 4;
-  c.layout.dp = 3;
+  c.layout.sp = true;
+  c.layout.dp = 2;
+  c.model.gather_output = true;
   EXPECT_EQ(compute_reference(c).steps[1].loss, loss);
+}
+
+TEST(Reference, KeepsTheParametersThatTrainingStartsFrom) {
+  const Case c = small_dense_case();
+  const sim::Oracle oracle = compute_reference(c);
+  const matrix::Tensors expected = matrix::initial_parameters(c);
+  ASSERT_EQ(oracle.initial_parameters.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(oracle.initial_parameters[i].values, expected[i].values);
+  }
+  EXPECT_TRUE(oracle.single_device.empty());
 }
 
 TEST(Reference, LowersTheLossWhenItTrainsOnOneBatchAgain) {
   const Case c = small_case(Mask::kFull, LossNorm::kToken);
   const sim::Oracle oracle = compute_reference(c);
-  EXPECT_LT(matrix::run_batch(c, 0, oracle.steps[0].parameters).objective, oracle.steps[0].loss);
+  const matrix::Batch batch = matrix::make_batch(c, 0);
+  EXPECT_LT(matrix::run_batch(c, batch, oracle.steps[0].parameters).objective,
+            oracle.steps[0].loss);
 }
 
 TEST(Reference, RefusesEverythingThatItDoesNotHave) {
   using Edit = void (*)(Case&);
-  const Edit edits[] = {[](Case& c) { c.model.attention = Attention::kCausal; },
-                        [](Case& c) { c.model.norm = Norm::kLayer; },
-                        [](Case& c) { c.model.mlp = Mlp::kGated; },
-                        [](Case& c) { c.model.bias = true; },
-                        [](Case& c) { c.model.tied = true; },
-                        [](Case& c) { c.model.num_experts = 2; },
+  const Edit edits[] = {[](Case& c) { c.model.num_experts = 2; },
                         [](Case& c) { c.model.mtp = 1; },
-                        [](Case& c) { c.recipe.optimizer = Optimizer::kAdamW; },
-                        [](Case& c) { c.recipe.weight_decay = 0.1; },
-                        [](Case& c) { c.recipe.clip = 1.0; },
+                        [](Case& c) { c.recipe.loss_values = 2; },
                         [](Case& c) { c.recipe.dropout = 0.1; },
-                        [](Case& c) { c.recipe.label_smoothing = 0.1; },
                         [](Case& c) { c.recipe.packing = true; },
                         [](Case& c) { c.recipe.forward_only = true; }};
   for (std::size_t i = 0; i < std::size(edits); ++i) {
