@@ -34,6 +34,8 @@ class Safetensors : public testing::Test {
   ~Safetensors() override { std::filesystem::remove(path_); }
 
   SafetensorsFile read(const std::string& bytes) const {
+    // A new file: some file systems write one to disk at once that is made shorter and closed.
+    std::filesystem::remove(path_);
     std::ofstream(path_, std::ios::binary) << bytes;
     return SafetensorsFile(path_);
   }
@@ -195,6 +197,28 @@ TEST_F(Safetensors, TellsOfDataThatNoTensorOrTwoTensorsOwn) {
                                 R"("b":{"dtype":"F64","shape":[1],"data_offsets":[8,16]}})",
                                 std::string(16, '\0'))),
             R"("b": its data overlaps another tensor's)");
+}
+
+TEST_F(Safetensors, ReadsOrRefusesAFileWithAnyOneByteChanged) {
+  const std::string good =
+      with_header(R"({"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}})", std::string(8, 1));
+  int num_refused = 0;
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    for (const char byte : {'\0', '\xff', '"', '[', '}', '9', '-'}) {
+      std::string bad = good;
+      bad[i] = byte;
+      num_refused += problem(bad).empty() ? 0 : 1;
+    }
+  }
+  EXPECT_GT(num_refused, 300);
+}
+
+TEST_F(Safetensors, RefusesAFileThatIsCutShortAnywhere) {
+  const std::string good =
+      with_header(R"({"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}})", std::string(8, 1));
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    EXPECT_NE(problem(good.substr(0, size)), "") << size;
+  }
 }
 
 TEST_F(Safetensors, ShowsLongAndStrangeNamesShort) {
