@@ -44,7 +44,8 @@ TEST(FinalizePlan, GoldenTextOfAMicroBatchMeanOnFourRanks) {
 TEST(FinalizePlan, SumsThatABackwardPassStartedAreWaitedFor) {
   Case c = preset_case("tiny-linear");
   c.layout.dp = 3;
-  c.recipe.bucket_elements = 3000;
+  c.recipe.loss_norm = LossNorm::kMicroBatch;
+  c.recipe.bucket_elements = 5000;
   c.recipe.overlap = {"grad"};
   EXPECT_EQ(to_text(plan_of(c)),
             "finalize.dp_wait.bucket0: wait for bucket 0\n"

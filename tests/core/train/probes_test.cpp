@@ -19,12 +19,19 @@ Recipe recipe_with_seed(std::int64_t seed) {
 }
 
 TEST(ProbePlan, GoldenTextOfTwoParameters) {
-  EXPECT_EQ(to_text(plan_probes(test::two_parameters(2), recipe_with_seed(1))), "");
+  EXPECT_EQ(to_text(plan_probes(test::two_parameters(2), recipe_with_seed(1))),
+            "probe.ones: all 1\n"
+            "probe.single.cut: all 0, 1 at 4 of parameter 0\n"
+            "probe.single.whole: all 0, 1 at 1 of parameter 1\n"
+            "probe.zeros: all 1, 0 at 4 of parameter 0, 0 at 1 of parameter 1\n");
 }
 
 TEST(ProbePlan, GoldenTextOfAModelWithoutCuts) {
   const ParameterTable table{{.name = "whole", .full_shape = {3}}};
-  EXPECT_EQ(to_text(plan_probes(table, recipe_with_seed(2))), "");
+  EXPECT_EQ(to_text(plan_probes(table, recipe_with_seed(2))),
+            "probe.ones: all 1\n"
+            "probe.single.whole: all 0, 1 at 2 of parameter 0\n"
+            "probe.zeros: all 1, 0 at 2 of parameter 0\n");
 }
 
 TEST(ProbePlan, PlantsByTheSeedAndNeverByTheLayout) {

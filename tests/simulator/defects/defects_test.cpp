@@ -40,6 +40,18 @@ std::vector<Case> small_matrix() {
       }
     }
   }
+  for (const std::int64_t tp : {1, 2}) {
+    for (const std::int64_t dp : {1, 3}) {
+      Case c = preset_case("tiny-dense");
+      c.layout.tp = tp;
+      c.layout.sp = tp > 1;
+      c.layout.dp = dp;
+      c.recipe.loss_norm = LossNorm::kToken;
+      c.recipe.overlap = {"grad"};
+      c.recipe.bucket_elements = 1000;
+      cases.push_back(c);
+    }
+  }
   return cases;
 }
 

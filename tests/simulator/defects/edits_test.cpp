@@ -8,22 +8,53 @@
 namespace lockstep::sim {
 namespace {
 
-TrialSetup setup_of(std::int64_t tp, std::int64_t dp) {
+Case case_of(std::int64_t tp, std::int64_t dp) {
   Case c = preset_case("tiny-linear");
   c.layout.tp = tp;
   c.layout.dp = dp;
   c.recipe.loss_norm = LossNorm::kMicroBatch;
+  return c;
+}
+
+TrialSetup setup_of(std::int64_t tp, std::int64_t dp) { return make_setup(case_of(tp, dp)); }
+
+TrialSetup overlapped_setup_of(std::int64_t tp, std::int64_t dp) {
+  Case c = case_of(tp, dp);
+  c.recipe.overlap = {"grad"};
   return make_setup(c);
 }
 
-TEST(Edits, DuplicateRepeatsEachEntryOfTheActionInPlace) {
+TEST(Edits, EachSumOfABucketComesAgainRightAfterItself) {
   TrialSetup setup = setup_of(1, 2);
-  duplicate(setup.plans.finalize, FinalizeAction::kSumBucket);
+  sum_buckets_again(setup.plans.finalize);
   EXPECT_EQ(to_text(setup.plans.finalize),
             "finalize.dp_sum.bucket0: sum bucket 0 over dp_cp\n"
             "finalize.dp_sum.bucket0: sum bucket 0 over dp_cp\n"
             "finalize.totals_sum: sum totals over dp_cp\n"
             "finalize.scale: scale factor 0.5\n");
+}
+
+TEST(Edits, ASumThatABackwardPassStartedComesAgainAfterItsWait) {
+  TrialSetup setup = overlapped_setup_of(1, 2);
+  sum_buckets_again(setup.plans.finalize);
+  EXPECT_EQ(to_text(setup.plans.finalize),
+            "finalize.dp_wait.bucket0: wait for bucket 0\n"
+            "finalize.dp_sum.bucket0: sum bucket 0 over dp_cp\n"
+            "finalize.totals_sum: sum totals over dp_cp\n"
+            "finalize.scale: scale factor 0.5\n");
+}
+
+TEST(Edits, ADropOfAnOverlappedSumShowsOnlyWhereThereIsOne) {
+  TrialSetup setup = overlapped_setup_of(1, 2);
+  const std::string clean = to_text(setup);
+  drop_calls(setup, "finalize.dp_sum.");
+  EXPECT_EQ(to_text(setup), clean) << "sums start in the backward pass there";
+  drop_calls(setup, "backward.dp_sum.");
+  EXPECT_EQ(to_text(setup), clean + "port drops backward.dp_sum.*\n");
+  TrialSetup later = setup_of(1, 2);
+  const std::string clean_later = to_text(later);
+  drop_calls(later, "backward.dp_sum.");
+  EXPECT_EQ(to_text(later), clean_later);
 }
 
 TEST(Edits, RescaleTouchesScalingsOnly) {
