@@ -12,6 +12,7 @@
 #include "core/config/case_json.h"
 #include "core/config/rules.h"
 #include "matrix/reference/reference.h"
+#include "matrix/sweep/single_device.h"
 #include "simulator/checks/checks.h"
 #include "simulator/runtime/trial.h"
 
@@ -20,35 +21,21 @@ namespace lockstep::matrix {
 // The last references by key. A sweep deals cases of one key in a row, so a few suffice.
 struct CaseRunner::Cache {
   static constexpr std::size_t kKept = 8;
-  std::deque<std::pair<std::string, sim::Oracle>> references;
+  std::deque<std::pair<std::string, sim::MeasuredOracle>> references;
 
-  const sim::Oracle& of(const Case& c) {
+  const sim::MeasuredOracle& of(const Case& c) {
     std::string key = reference_key(c);
     for (const auto& [known, oracle] : references) {
       if (known == key) return oracle;
     }
+    sim::Oracle oracle = compute_reference(c);
+    if (c.recipe.dtype != Precision::kF64) oracle.single_device = run_on_single_device(c);
     if (references.size() == kKept) references.pop_front();
-    return references.emplace_back(std::move(key), compute_reference(c)).second;
+    return references.emplace_back(std::move(key), sim::MeasuredOracle(std::move(oracle))).second;
   }
 };
 
 namespace {
-
-// Why the program did not run to its end, none where it did. The tensors of such a trial are
-// whatever was there when it stopped.
-std::optional<std::string> why_unfinished(const sim::ClusterReport& report) {
-  for (const backends::Finding& finding : report.findings) {
-    switch (finding.kind) {
-      case backends::FindingKind::kRankError:
-      case backends::FindingKind::kMismatch:
-      case backends::FindingKind::kDeadlock:
-        return finding.message;
-      case backends::FindingKind::kPending:
-        break;
-    }
-  }
-  return std::nullopt;
-}
 
 // The checks asked for, or all that are built.
 std::vector<const sim::Check*> chosen_checks(const std::vector<std::string>& names) {
@@ -102,7 +89,7 @@ void CaseRunner::judge(const Case& c, CaseResult& result) {
   const std::vector<const sim::Check*> checks = chosen_checks(options_.checks);
   const sim::TrialResult trial = sim::run_trial(c, {.host = options_.host});
   result.digest = trial.digest;
-  if (const std::optional<std::string> reason = why_unfinished(trial.cluster)) {
+  if (const std::optional<std::string> reason = sim::why_unfinished(trial.cluster)) {
     result.verdict = Verdict::kError;
     result.reason = *reason;
     for (const sim::Check* const check : checks) {
@@ -113,7 +100,7 @@ void CaseRunner::judge(const Case& c, CaseResult& result) {
     }
     return;
   }
-  const sim::Oracle& oracle = cache_->of(c);
+  const sim::MeasuredOracle& oracle = cache_->of(c);
   for (const sim::Check* const check : checks) result.checks.push_back(check->run(trial, oracle));
   result.verdict = verdict_of(result.checks);
   if (result.verdict == Verdict::kSkipped) {

@@ -2,6 +2,7 @@
 #include "simulator/checks/block_error.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/base/errors.h"
@@ -11,18 +12,30 @@
 namespace lockstep::sim {
 namespace {
 
+constexpr auto kBlockSize = static_cast<std::size_t>(kBlockElements);
+
+// In partial sums, which a vector unit can add at once.
 double sum_of_squares(std::span<const double> values) {
+  constexpr std::size_t kLanes = 8;
+  std::array<double, kLanes> lanes{};
+  std::size_t first = 0;
+  for (; first + kLanes <= values.size(); first += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const double value = values[first + lane];
+      lanes[lane] += value * value;
+    }
+  }
   double sum = 0.0;
-  for (const double value : values) sum += value * value;
+  for (const double lane : lanes) sum += lane;
+  for (; first < values.size(); ++first) sum += values[first] * values[first];
   return sum;
 }
 
 double norm_of(std::span<const double> values) { return std::sqrt(sum_of_squares(values)); }
 
 std::span<const double> block_of(std::span<const double> values, std::size_t block) {
-  const std::size_t first = block * static_cast<std::size_t>(kBlockElements);
-  return values.subspan(first,
-                        std::min(static_cast<std::size_t>(kBlockElements), values.size() - first));
+  const std::size_t first = block * kBlockSize;
+  return values.subspan(first, std::min(kBlockSize, values.size() - first));
 }
 
 // Squares of the tiniest deviations vanish: then the largest one stands for the norm.
@@ -34,15 +47,13 @@ double norm_of_deviations(std::span<const double> deviations) {
 
 }  // namespace
 
-std::optional<double> bound_of(Precision precision) {
-  switch (precision) {
-    case Precision::kF64:
-      return kBoundF64;
-    case Precision::kF32:
-    case Precision::kBF16:
-      return std::nullopt;
-  }
-  throw InternalError("unknown precision");
+std::vector<double> single_device_bounds(std::span<const double> errors) {
+  if (errors.empty()) return {};
+  const double floor = norm_of(errors) / std::sqrt(static_cast<double>(errors.size()));
+  std::vector<double> bounds;
+  bounds.reserve(errors.size());
+  for (const double error : errors) bounds.push_back(kSingleDeviceFactor * std::max(error, floor));
+  return bounds;
 }
 
 double norm_of_all(const std::vector<OracleTensor>& tensors) {
@@ -66,22 +77,48 @@ std::vector<double> deviations_of(const Shard& shard, const OracleTensor& refere
 BlockMeasure::BlockMeasure(const OracleTensor& reference, double norm_of_all_tensors) {
   const std::span<const double> values = reference.values;
   const double floor = std::max(1e-3 * norm_of(values), 1e-6 * norm_of_all_tensors);
-  const auto block_elements = static_cast<std::size_t>(kBlockElements);
-  const std::size_t num_blocks = (values.size() + block_elements - 1) / block_elements;
+  const std::size_t num_blocks = (values.size() + kBlockSize - 1) / kBlockSize;
+  denominators_.reserve(num_blocks);
   for (std::size_t block = 0; block < num_blocks; ++block) {
     denominators_.push_back(std::max(norm_of(block_of(values, block)), floor));
   }
+  bounds_.assign(num_blocks, kBoundF64);
+}
+
+BlockMeasure::BlockMeasure(const OracleTensor& reference,
+                           double norm_of_all_tensors,
+                           const OracleTensor& single_device)
+    : BlockMeasure(reference, norm_of_all_tensors) {
+  LOCKSTEP_CHECK(
+      single_device.name == reference.name && single_device.shape == reference.shape,
+      "the single-device run has " + single_device.name + " for the reference's " + reference.name);
+  std::vector<double> deviations(reference.values.size());
+  for (std::size_t i = 0; i < deviations.size(); ++i) {
+    deviations[i] = std::abs(single_device.values[i] - reference.values[i]);
+  }
+  std::vector<double> errors;
+  for (std::size_t block = 0; block < denominators_.size(); ++block) {
+    errors.push_back(error_of(deviations, block));
+  }
+  bounds_ = single_device_bounds(errors);
+}
+
+double BlockMeasure::error_of(std::span<const double> deviations, std::size_t block) const {
+  const double difference = norm_of_deviations(block_of(deviations, block));
+  // Not 0 / 0: a difference of 0 is no error whatever it is held against.
+  return difference == 0.0 ? 0.0 : difference / denominators_[block];
 }
 
 BlockError BlockMeasure::worst(std::span<const double> deviations) const {
   BlockError worst;
+  if (!bounds_.empty()) worst.bound = bounds_[0];
+  double worst_excess = 0.0;
   for (std::size_t block = 0; block < denominators_.size(); ++block) {
-    const double difference = norm_of_deviations(block_of(deviations, block));
-    // Not 0 / 0: a difference of 0 is no error whatever it is held against.
-    const double error = difference == 0.0 ? 0.0 : difference / denominators_[block];
-    if (is_worse(error, worst.error)) {
-      worst = {.error = error, .block = static_cast<std::int64_t>(block)};
-    }
+    const double error = error_of(deviations, block);
+    const double times = excess(error, bounds_[block]);
+    if (!is_worse(times, worst_excess)) continue;
+    worst_excess = times;
+    worst = {.error = error, .bound = bounds_[block], .block = static_cast<std::int64_t>(block)};
   }
   return worst;
 }

@@ -2,15 +2,15 @@
 //
 // error = ‖difference‖ / max(‖block‖, 1e-3 ‖tensor‖, 1e-6 ‖all tensors‖), 0 where the
 // difference is 0; norms are the reference's. "All tensors" are those of the same step and kind:
-// all gradients where gradients are compared, all parameters where parameters are.
+// all gradients where gradients are compared, all activations of a micro-batch where those are.
+// A block holds where error <= its bound: in f64 one number, in lower precision kSingleDeviceFactor
+// times the error of the single-device run there, which is at least that run's RMS block error.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
-#include "core/config/case.h"
 #include "core/snapshot/shard.h"
 #include "simulator/checks/oracle.h"
 
@@ -18,9 +18,10 @@ namespace lockstep::sim {
 
 inline constexpr std::int64_t kBlockElements = 32;
 inline constexpr double kBoundF64 = 1e-10;
+inline constexpr double kSingleDeviceFactor = 8.0;
 
-// None for a precision that is held against a single-device run instead.
-std::optional<double> bound_of(Precision precision);
+// The bounds of the single-device rule, from the errors of that run.
+std::vector<double> single_device_bounds(std::span<const double> errors);
 
 // Over the elements of all of them together.
 double norm_of_all(const std::vector<OracleTensor>& tensors);
@@ -31,19 +32,32 @@ std::vector<double> deviations_of(const Shard& shard, const OracleTensor& refere
 
 struct BlockError {
   double error = 0.0;
+  double bound = kBoundF64;
   std::int64_t block = 0;
+
+  // Written so that NaN fails.
+  bool holds() const { return error <= bound; }
 };
 
 // The reference of one tensor, ready to measure deviations from it.
 class BlockMeasure {
  public:
+  // With the bound of f64.
   BlockMeasure(const OracleTensor& reference, double norm_of_all_tensors);
+  // With bounds from what the single-device run has of the tensor.
+  BlockMeasure(const OracleTensor& reference,
+               double norm_of_all_tensors,
+               const OracleTensor& single_device);
 
-  // `deviations`: as deviations_of gives them, or the largest of several holders.
+  // The block whose error is the most times its bound. `deviations`: as deviations_of gives them,
+  // or the largest of several holders.
   BlockError worst(std::span<const double> deviations) const;
 
  private:
+  double error_of(std::span<const double> deviations, std::size_t block) const;
+
   std::vector<double> denominators_;  // by block
+  std::vector<double> bounds_;        // by block
 };
 
 }  // namespace lockstep::sim

@@ -3,16 +3,20 @@
 
 #include <algorithm>
 
+#include "simulator/checks/activations.h"
+#include "simulator/checks/clip.h"
 #include "simulator/checks/collectives.h"
 #include "simulator/checks/grads.h"
 #include "simulator/checks/loss.h"
+#include "simulator/checks/norms.h"
 #include "simulator/checks/params.h"
 #include "simulator/checks/replicas.h"
+#include "simulator/checks/update.h"
 
 namespace lockstep::sim {
 namespace {
 
-using Run = CheckResult (*)(const TrialResult&, const Oracle&);
+using Run = CheckResult (*)(const TrialResult&, const MeasuredOracle&);
 
 Check built(std::string name, std::string summary, Run run) {
   return {.name = std::move(name), .summary = std::move(summary), .built = true, .run = run};
@@ -32,17 +36,25 @@ std::vector<Check> all_checks() {
       built("loss",
             "holds when per-micro-batch and global losses equal the reference on every rank",
             check_loss),
-      planned("activations", "holds when the traced activations equal the reference"),
+      built("activations",
+            "holds when the traced activations of every micro-batch equal the reference",
+            check_activations),
       built("grads",
             "holds when every parameter's gradient after finalisation equals the reference",
             check_grads),
       built("replicas",
-            "holds when gradients and parameters are bitwise equal on all ranks that hold them",
+            "holds when gradients, parameters and optimizer state are bitwise equal on all ranks "
+            "that "
+            "hold them",
             check_replicas),
-      planned("norms", "holds when gradient and parameter norms and their probes are right"),
-      planned("clip", "holds when clipped gradients equal the reference"),
-      planned("update",
-              "holds when the optimizer applied to this run's gradients gives its masters"),
+      built("norms",
+            "holds when gradient and parameter norms and their probes are right on every rank",
+            check_norms),
+      built(
+          "clip", "holds when every parameter's clipped gradient equals the reference", check_clip),
+      built("update",
+            "holds when the optimizer applied to this run's own gradients gives its masters",
+            check_update),
       built("params", "holds when parameters after each step equal the reference", check_params),
       judging_unfinished(built("collectives",
                                "holds when every collective call matched and none was left pending",

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "simulator/checks/check_result.h"
-#include "simulator/checks/oracle.h"
+#include "simulator/checks/measured_oracle.h"
 #include "simulator/runtime/trial.h"
 
 namespace lockstep::sim {
@@ -16,7 +16,7 @@ struct Check {
   std::string name;
   std::string summary;  // "holds when ..."
   bool built;
-  CheckResult (*run)(const TrialResult&, const Oracle&);  // null where not built
+  CheckResult (*run)(const TrialResult&, const MeasuredOracle&);  // null where not built
   // Whether it says something of a trial whose ranks did not all reach the end.
   bool judges_unfinished = false;
 };

@@ -5,7 +5,7 @@
 
 namespace lockstep::sim {
 
-CheckResult check_collectives(const TrialResult& trial, const Oracle&) {
+CheckResult check_collectives(const TrialResult& trial, const MeasuredOracle&) {
   const ClusterReport& report = trial.cluster;
   if (report.num_calls == 0 && report.findings.empty()) {
     return not_applicable("collectives", "no rank made a collective call");

@@ -5,8 +5,13 @@
 
 namespace lockstep::sim {
 
-CheckResult check_grads(const TrialResult& trial, const Oracle& oracle) {
-  return compare_tensors("grads", trial, oracle, TensorKind::kGradient);
+CheckResult check_grads(const TrialResult& trial, const MeasuredOracle& oracle) {
+  return compare_tensors("grads",
+                         trial,
+                         oracle,
+                         {.kind = TensorKind::kGradient,
+                          .reference = &OracleStep::gradients,
+                          .measures = &StepMeasures::gradients});
 }
 
 }  // namespace lockstep::sim

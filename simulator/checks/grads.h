@@ -2,11 +2,11 @@
 #pragma once
 
 #include "simulator/checks/check_result.h"
-#include "simulator/checks/oracle.h"
+#include "simulator/checks/measured_oracle.h"
 #include "simulator/runtime/trial.h"
 
 namespace lockstep::sim {
 
-CheckResult check_grads(const TrialResult& trial, const Oracle& oracle);
+CheckResult check_grads(const TrialResult& trial, const MeasuredOracle& oracle);
 
 }  // namespace lockstep::sim

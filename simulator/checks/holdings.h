@@ -7,14 +7,21 @@
 #include <vector>
 
 #include "core/snapshot/assemble.h"
-#include "simulator/checks/oracle.h"
+#include "simulator/checks/measured_oracle.h"
 #include "simulator/runtime/trial.h"
 
 namespace lockstep::sim {
 
-enum class TensorKind { kGradient, kParameter };
+// What a step has of every parameter.
+enum class TensorKind { kGradient, kClippedGradient, kParameter, kMaster, kExpAvg, kExpAvgSq };
+std::string_view name_of(TensorKind kind);
 
-const std::vector<OracleTensor>& tensors_of(const OracleStep& step, TensorKind kind);
+// Those that a step of the recipe has, gradients first and what follows from them after.
+std::vector<TensorKind> kinds_of(const Recipe& recipe);
+// Whether parameters are rounded from masters, instead of being their own.
+bool has_masters(const Recipe& recipe);
+
+const std::vector<Shard>& shards_of(const StepResult& step, TensorKind kind);
 
 struct TensorId {
   TensorKind kind = TensorKind::kGradient;
@@ -29,12 +36,22 @@ std::vector<RankShard> shards_of(const TrialResult& trial, const TensorId& id);
 // Ranks that should hold each tensor.
 std::int64_t num_holders(const Case& c);
 
-// The first thing that the trial should have and lacks, or has and should not; empty where its
-// ranks, steps and tensors are the oracle's.
-std::string misfit_of(const TrialResult& trial, const Oracle& oracle, TensorKind kind);
+// dp is the axis outside tp and cp (semantics, section 1.1).
+std::int64_t data_parallel_rank(const Layout& layout, std::size_t rank);
 
-// The same for ranks and steps alone.
-std::string steps_misfit_of(const TrialResult& trial, const Oracle& oracle);
+// The shard of that name, looked for at `index` first; null where there is none.
+const Shard* find_shard(const std::vector<Shard>& shards, std::size_t index, std::string_view name);
+
+// What the list lacks of the tensors, has twice or has and should not; empty where it fits.
+std::string misfit_of_list(const std::vector<Shard>& shards,
+                           const std::vector<OracleTensor>& tensors);
+
+// The first thing that the trial should have of that kind and lacks, or has and should not; empty
+// where its ranks, steps and tensors are the oracle's.
+std::string misfit_of(const TrialResult& trial, const MeasuredOracle& oracle, TensorKind kind);
+
+// The same for ranks and steps alone, and for how near values must be.
+std::string steps_misfit_of(const TrialResult& trial, const MeasuredOracle& oracle);
 
 // "name" at the first step, "name (step 1)" later: steps count from 0.
 std::string at_step(std::string_view name, std::size_t step);

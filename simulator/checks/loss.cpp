@@ -4,51 +4,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <limits>
 #include <span>
 
-#include "simulator/checks/block_error.h"
-#include "simulator/checks/hint.h"
 #include "simulator/checks/holdings.h"
+#include "simulator/checks/scalars.h"
 #include "simulator/checks/tally.h"
 
 namespace lockstep::sim {
 namespace {
 
-constexpr double kSmallestScale = 1e-3;
-
-struct RankValue {
-  Rank rank;
-  double value = 0.0;
-};
-
-struct Scalar {
-  std::string name;
-  std::size_t step = 0;
-  double reference = 0.0;
-};
-
-// dp is the axis outside tp and cp (semantics, section 1.1).
-std::int64_t data_parallel_rank(const Layout& layout, std::size_t rank) {
-  return static_cast<std::int64_t>(rank) / (layout.tp * layout.cp) % layout.dp;
-}
-
 class LossComparison {
  public:
-  LossComparison(const TrialResult& trial, double bound)
-      : trial_(trial), bound_(bound), sizes_(sizes_of(trial.c)), tally_("loss") {}
+  explicit LossComparison(const TrialResult& trial)
+      : trial_(trial), sizes_(sizes_of(trial.c)), tally_("loss") {}
 
   Tally& tally() { return tally_; }
   CheckResult conclude() && { return std::move(tally_).conclude(); }
 
-  void compare_step(std::size_t step, const OracleStep& oracle) {
+  void compare_step(std::size_t step, const OracleStep& oracle, const StepMeasures& measures) {
     const auto num_micro = static_cast<std::int64_t>(oracle.micro_batch_losses.size());
     const std::int64_t holders = num_holders(trial_.c) / trial_.c.layout.dp;
     for (std::int64_t g = 0; g < num_micro; ++g) {
       tally_.expect(2 * holders + holders - 1);
-      compare_micro_batch(step, g, oracle);
+      compare_micro_batch(step, g, oracle, measures);
     }
     const std::int64_t world = world_size(trial_.c.layout);
     tally_.expect(world + world - 1);
@@ -59,12 +38,20 @@ class LossComparison {
       losses.push_back({.rank = Rank{static_cast<int>(rank)}, .value = steps[step].loss});
       check_micro_batches(step, rank, num_micro);
     }
-    compare({.name = "global loss", .step = step, .reference = oracle.loss}, losses);
-    tally_.end_step();
+    compare({.name = "global loss",
+             .step = step,
+             .reference = oracle.loss,
+             .bound = measures.loss_bound,
+             .error = loss_error},
+            losses);
+    tally_.end_stage();
   }
 
  private:
-  void compare_micro_batch(std::size_t step, std::int64_t g, const OracleStep& oracle) {
+  void compare_micro_batch(std::size_t step,
+                           std::int64_t g,
+                           const OracleStep& oracle,
+                           const StepMeasures& measures) {
     const auto index = static_cast<std::size_t>(g);
     const std::string name = fmt::format("micro-batch {}", g);
     std::vector<RankValue> losses;
@@ -77,7 +64,12 @@ class LossComparison {
       losses.push_back({.rank = holder, .value = loss->loss});
       compare_targets(at_step(name, step), holder, loss->targets, oracle.targets[index]);
     }
-    compare({.name = name, .step = step, .reference = oracle.micro_batch_losses[index]}, losses);
+    compare({.name = name,
+             .step = step,
+             .reference = oracle.micro_batch_losses[index],
+             .bound = measures.micro_batch_loss_bounds[index],
+             .error = loss_error},
+            losses);
   }
 
   static const MicroBatchLoss* find_loss(const StepResult& step, std::int64_t g) {
@@ -118,66 +110,26 @@ class LossComparison {
     }
   }
 
-  // Against the reference, then among each other.
   void compare(const Scalar& scalar, std::span<const RankValue> values) {
-    if (values.empty()) return;
-    Place place{.where = at_step(scalar.name, scalar.step), .error = 0.0, .bound = bound_};
-    for (const RankValue& value : values) {
-      const double difference = std::abs(value.value - scalar.reference);
-      const double error = difference / std::max(std::abs(scalar.reference), kSmallestScale);
-      if (!(error <= bound_)) place.ranks.push_back(value.rank);
-      if (!is_worse(error, place.error)) continue;
-      place.error = error;
-      place.hint = error <= bound_ ? "" : hint(value.value, scalar.reference);
-    }
-    if (tally_.counts(place.error, bound_, static_cast<std::int64_t>(values.size()))) {
-      tally_.add(std::move(place));
-    }
-    compare_among(scalar, values);
-  }
-
-  void compare_among(const Scalar& scalar, std::span<const RankValue> values) {
-    Place place{.where = at_step(scalar.name + " across ranks", scalar.step)};
-    for (const RankValue& value : values.subspan(1)) {
-      if (std::bit_cast<std::uint64_t>(value.value) ==
-          std::bit_cast<std::uint64_t>(values.front().value)) {
-        continue;
-      }
-      const double difference = std::max(std::abs(value.value - values.front().value),
-                                         std::numeric_limits<double>::denorm_min());
-      if (is_worse(difference, place.error)) place.error = difference;
-      place.ranks.push_back(value.rank);
-    }
-    if (!place.ranks.empty()) place.ranks.insert(place.ranks.begin(), values.front().rank);
-    const auto comparisons = static_cast<std::int64_t>(values.size()) - 1;
-    if (tally_.counts(place.error, 0.0, comparisons)) tally_.add(std::move(place));
-  }
-
-  // Any two numbers have a ratio: only one that group sizes explain says something.
-  std::string hint(double got, double reference) const {
-    const std::string text =
-        hint_of({.got = std::span(&got, 1), .reference = std::span(&reference, 1)}, sizes_);
-    return names_cause(text) || !std::isfinite(got) ? text : "";
+    compare_with_reference(scalar, values, sizes_, tally_);
+    compare_across_ranks(scalar, values, tally_);
   }
 
   std::int64_t dp() const { return trial_.c.layout.dp; }
 
   const TrialResult& trial_;
-  double bound_;
   std::vector<NamedSize> sizes_;
   Tally tally_;
 };
 
 }  // namespace
 
-CheckResult check_loss(const TrialResult& trial, const Oracle& oracle) {
-  const std::optional<double> bound = bound_of(trial.c.recipe.dtype);
-  if (!bound) return not_applicable("loss", "it compares f64 only");
-  LossComparison comparison(trial, *bound);
+CheckResult check_loss(const TrialResult& trial, const MeasuredOracle& oracle) {
+  LossComparison comparison(trial);
   const std::string misfit = steps_misfit_of(trial, oracle);
   if (!misfit.empty()) comparison.tally().fail(misfit);
-  for (std::size_t step = 0; step < oracle.steps.size(); ++step) {
-    comparison.compare_step(step, oracle.steps[step]);
+  for (std::size_t step = 0; step < oracle.steps().size(); ++step) {
+    comparison.compare_step(step, oracle.steps()[step], oracle.measures(step));
   }
   return std::move(comparison).conclude();
 }

@@ -1,8 +1,8 @@
 // Explains wrong gradients by a reduction that did not happen: their sum over a group is right.
 #pragma once
 
+#include <span>
 #include <string>
-#include <vector>
 
 #include "core/snapshot/assemble.h"
 #include "simulator/checks/block_error.h"
@@ -12,11 +12,10 @@
 namespace lockstep::sim {
 
 // "sum over dp = reference: not summed there" where adding up, over each group of that axis, what
-// its ranks hold of one tensor gives the reference within the bound. Empty where no axis does.
+// its ranks hold of one tensor gives the reference within its bounds. Empty where no axis does.
 std::string missing_sum_hint(const TrialResult& trial,
-                             const std::vector<RankShard>& shards,
+                             std::span<const RankShard> shards,
                              const OracleTensor& reference,
-                             const BlockMeasure& measure,
-                             double bound);
+                             const BlockMeasure& measure);
 
 }  // namespace lockstep::sim

@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
-#include "core/snapshot/stretches.h"
+#include "simulator/checks/dealing.h"
 #include "simulator/checks/hint.h"
 #include "simulator/checks/holdings.h"
 #include "simulator/checks/tally.h"
@@ -18,42 +17,48 @@ namespace lockstep::sim {
 namespace {
 
 struct Holder {
-  RankShard held;
-  std::vector<Stretch> stretches;
+  const Part* part = nullptr;
+  const Shard* shard = nullptr;
 };
 
-using Replicas = std::vector<const Holder*>;
+using Replicas = std::vector<Holder>;
+using Indices = std::vector<std::size_t>;
 
-bool holds_all(const Holder& holder) {
-  return holder.stretches.size() == 1 &&
-         holder.stretches.front().count == num_full_elements(*holder.held.shard);
+bool holds_all(const Part& part) {
+  return part.stretches.size() == 1 &&
+         part.stretches.front().count == num_full_elements(part.frame);
 }
 
 // Ranks with nothing but padding hold the same nothing: replicas only where tp puts them together.
-bool are_replicas(const Holder& a, const Holder& b, const Layout& layout) {
-  if (!holds_same_elements(*a.held.shard, *b.held.shard)) return false;
-  return !a.stretches.empty() || a.held.rank.value % layout.tp == b.held.rank.value % layout.tp;
+bool are_replicas(const Part& a, const Part& b, const Layout& layout) {
+  if (!holds_same_elements(a.frame, b.frame)) return false;
+  return !a.stretches.empty() || a.rank.value % layout.tp == b.rank.value % layout.tp;
 }
 
-std::vector<Replicas> groups_of(const std::vector<Holder>& holders, const Layout& layout) {
-  std::vector<Replicas> groups;
-  for (const Holder& holder : holders) {
-    const auto own = std::find_if(groups.begin(), groups.end(), [&](const Replicas& group) {
-      return are_replicas(*group.front(), holder, layout);
+// Indices of parts, by replica group.
+std::vector<Indices> groups_of(const std::vector<Part>& parts, const Layout& layout) {
+  std::vector<Indices> groups;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto own = std::find_if(groups.begin(), groups.end(), [&](const Indices& group) {
+      return are_replicas(parts[group.front()], parts[i], layout);
     });
     if (own == groups.end()) {
-      groups.push_back({&holder});
+      groups.push_back({i});
     } else {
-      own->push_back(&holder);
+      own->push_back(i);
     }
   }
   return groups;
 }
 
+std::string where_of(const TensorId& id) {
+  return at_step(fmt::format("{} ({})", id.name, name_of(id.kind)), id.step);
+}
+
 std::vector<double> values_of(const Holder& holder) {
   std::vector<double> values;
-  for (const Stretch& stretch : holder.stretches) {
-    const double* first = holder.held.shard->values.data() + stretch.local;
+  for (const Stretch& stretch : holder.part->stretches) {
+    const double* first = holder.shard->values.data() + stretch.local;
     values.insert(values.end(), first, first + stretch.count);
   }
   return values;
@@ -94,14 +99,14 @@ std::size_t index_of_majority(const std::vector<std::vector<double>>& values) {
 // Names those who differ from the majority, all where there is none.
 Place disagreement(const Replicas& group, const Case& c) {
   std::vector<std::vector<double>> values;
-  for (const Holder* holder : group) values.push_back(values_of(*holder));
+  for (const Holder& holder : group) values.push_back(values_of(holder));
   Place place;
   const std::size_t majority = index_of_majority(values);
   const std::size_t right = majority < values.size() ? majority : 0;
   std::size_t worst = right;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double difference = largest_difference(values[i], values[right]);
-    if (majority == values.size() || difference != 0.0) place.ranks.push_back(group[i]->held.rank);
+    if (majority == values.size() || difference != 0.0) place.ranks.push_back(group[i].part->rank);
     if (!is_worse(difference, place.error)) continue;
     place.error = difference;
     worst = i;
@@ -112,99 +117,129 @@ Place disagreement(const Replicas& group, const Case& c) {
 
 // Without copies where both lie alike, which is the rule.
 bool are_alike(const Holder& a, const Holder& b) {
-  const Shard& shard_a = *a.held.shard;
-  const Shard& shard_b = *b.held.shard;
-  if (shard_a.slice != shard_b.slice || shard_a.local_shape != shard_b.local_shape) {
-    return same_bits(values_of(a), values_of(b));
+  if (a.part->frame.slice == b.part->frame.slice &&
+      a.part->frame.local_shape == b.part->frame.local_shape) {
+    return are_same_bits(*a.part, *a.shard, *b.shard);
   }
-  return std::all_of(a.stretches.begin(), a.stretches.end(), [&](const Stretch& stretch) {
-    return std::memcmp(shard_a.values.data() + stretch.local,
-                       shard_b.values.data() + stretch.local,
-                       static_cast<std::size_t>(stretch.count) * sizeof(double)) == 0;
-  });
+  return same_bits(values_of(a), values_of(b));
 }
 
-void compare_group(const Replicas& group, const std::string& where, const Case& c, Tally& tally) {
-  const bool agree = std::all_of(group.begin(), group.end(), [&](const Holder* holder) {
-    return are_alike(*group.front(), *holder);
+void compare_group(const Replicas& group, const TensorId& id, const Case& c, Tally& tally) {
+  const bool agree = std::all_of(group.begin(), group.end(), [&](const Holder& holder) {
+    return are_alike(group.front(), holder);
   });
   Place place = agree ? Place{} : disagreement(group, c);
-  place.where = where;
   const auto comparisons = static_cast<std::int64_t>(group.size()) - 1;
-  if (tally.counts(place.error, 0.0, comparisons)) tally.add(std::move(place));
+  if (!tally.counts(place.error, 0.0, comparisons)) return;
+  place.where = where_of(id);
+  tally.add(std::move(place));
 }
 
-std::int64_t num_expected(const std::vector<Holder>& holders, const Case& c) {
+std::int64_t num_expected(const std::vector<Part>& parts, const Case& c) {
   const std::int64_t all = num_holders(c);
-  const bool is_cut = !std::all_of(holders.begin(), holders.end(), holds_all);
+  const bool is_cut = !std::all_of(parts.begin(), parts.end(), holds_all);
   return is_cut ? c.layout.tp * (all / c.layout.tp - 1) : all - 1;
 }
 
 // What is wrong with how the tensor is dealt to ranks; empty where nothing is. Counts of
 // comparisons alone would miss a rank that moved from one group to another.
-std::string dealing_problem(const std::vector<Replicas>& groups, const Case& c) {
+std::string dealing_problem(const std::vector<Part>& parts,
+                            const std::vector<Indices>& groups,
+                            const Case& c) {
   const std::int64_t replicas = num_holders(c) / c.layout.tp;
   std::int64_t held = 0;
-  for (const Replicas& group : groups) {
-    for (const Stretch& stretch : group.front()->stretches) held += stretch.count;
+  for (const Indices& group : groups) {
+    const Part& first = parts[group.front()];
+    for (const Stretch& stretch : first.stretches) held += stretch.count;
     if (static_cast<std::int64_t>(group.size()) % replicas != 0) {
       return fmt::format("{} ranks hold the part of rank {}, expected a multiple of {}",
                          group.size(),
-                         group.front()->held.rank.value,
+                         first.rank.value,
                          replicas);
     }
   }
-  const std::int64_t all =
-      groups.empty() ? 0 : num_full_elements(*groups.front().front()->held.shard);
+  const std::int64_t all = parts.empty() ? 0 : num_full_elements(parts.front().frame);
   if (held == all) return "";
   return fmt::format("its parts have {} elements together, the tensor {}", held, all);
 }
 
-void compare_tensor(const TrialResult& trial, const TensorId& id, Tally& tally) {
-  std::vector<Holder> holders;
-  for (const RankShard& held : shards_of(trial, id)) {
-    const std::string problem = shard_problem(*held.shard);
-    if (problem.empty()) {
-      holders.push_back({.held = held, .stretches = stretches_of(*held.shard)});
-    } else {
-      tally.fail(
-          fmt::format("{}: rank {}: {}", at_step(id.name, id.step), held.rank.value, problem));
+// Who are replicas of whom in one tensor, and what is wrong with that.
+struct Grouping {
+  Dealing dealing;
+  std::vector<Indices> groups = {};
+  std::int64_t expected = 0;  // comparisons
+  std::string problem = {};
+};
+
+class ReplicaComparison {
+ public:
+  explicit ReplicaComparison(const TrialResult& trial) : trial_(trial), tally_("replicas") {}
+
+  Tally& tally() { return tally_; }
+  CheckResult conclude() && { return std::move(tally_).conclude(); }
+
+  void compare(const TensorId& id) {
+    const std::vector<RankShard> shards = shards_of(trial_, id);
+    const Grouping& grouping = grouping_of(id.index, shards);
+    tally_.expect(grouping.expected);
+    if (!shards.empty() && grouping.dealing.parts.empty()) {
+      tally_.fail(at_step(id.name, id.step) + ": " + grouping.dealing.problem);
+      return;
+    }
+    if (!grouping.problem.empty()) tally_.fail(where_of(id) + ": " + grouping.problem);
+    for (const Indices& group : grouping.groups) {
+      if (group.size() < 2) continue;
+      replicas_.clear();
+      for (const std::size_t i : group) {
+        replicas_.push_back({.part = &grouping.dealing.parts[i], .shard = shards[i].shard});
+      }
+      compare_group(replicas_, id, trial_.c, tally_);
     }
   }
-  tally.expect(num_expected(holders, trial.c));
-  const char* kind = id.kind == TensorKind::kGradient ? " (gradient)" : " (parameter)";
-  const std::string where = at_step(std::string(id.name) + kind, id.step);
-  const std::vector<Replicas> groups = groups_of(holders, trial.c.layout);
-  const std::string problem = dealing_problem(groups, trial.c);
-  if (!problem.empty()) tally.fail(where + ": " + problem);
-  for (const Replicas& group : groups) {
-    if (group.size() > 1) compare_group(group, where, trial.c, tally);
+
+ private:
+  // Worked out once, for all kinds and steps that are dealt alike.
+  const Grouping& grouping_of(std::size_t index, std::span<const RankShard> shards) {
+    if (index >= known_.size()) known_.resize(index + 1);
+    Grouping& known = known_[index];
+    if (fits(known.dealing, shards)) return known;
+    known = {.dealing = deal(shards)};
+    const std::vector<Part>& parts = known.dealing.parts;
+    known.groups = groups_of(parts, trial_.c.layout);
+    known.expected = num_expected(parts, trial_.c);
+    known.problem = dealing_problem(parts, known.groups, trial_.c);
+    return known;
   }
-}
+
+  const TrialResult& trial_;
+  Tally tally_;
+  std::vector<Grouping> known_;
+  Replicas replicas_;  // kept for its memory
+};
 
 }  // namespace
 
-CheckResult check_replicas(const TrialResult& trial, const Oracle& oracle) {
+CheckResult check_replicas(const TrialResult& trial, const MeasuredOracle& oracle) {
   if (num_holders(trial.c) == 1) {
     return not_applicable("replicas", "a layout without tp and dp holds nothing twice");
   }
-  Tally tally("replicas");
-  for (const TensorKind kind : {TensorKind::kGradient, TensorKind::kParameter}) {
+  ReplicaComparison comparison(trial);
+  const std::vector<TensorKind> kinds = kinds_of(trial.c.recipe);
+  for (const TensorKind kind : kinds) {
     const std::string misfit = misfit_of(trial, oracle, kind);
-    if (!misfit.empty()) tally.fail(misfit);
+    if (!misfit.empty()) comparison.tally().fail(misfit);
   }
-  for (std::size_t step = 0; step < oracle.steps.size(); ++step) {
-    // Parameters differ because their gradients did: they come after.
-    for (const TensorKind kind : {TensorKind::kGradient, TensorKind::kParameter}) {
-      const std::vector<OracleTensor>& tensors = tensors_of(oracle.steps[step], kind);
+  for (std::size_t step = 0; step < oracle.steps().size(); ++step) {
+    const std::vector<OracleTensor>& tensors = oracle.steps()[step].parameters;
+    // State and parameters differ because gradients did: they come after.
+    for (const TensorKind kind : kinds) {
       for (std::size_t i = 0; i < tensors.size(); ++i) {
-        compare_tensor(
-            trial, {.kind = kind, .step = step, .index = i, .name = tensors[i].name}, tally);
+        comparison.compare({.kind = kind, .step = step, .index = i, .name = tensors[i].name});
       }
-      tally.end_step();
+      comparison.tally().end_stage();
     }
   }
-  return std::move(tally).conclude();
+  return std::move(comparison).conclude();
 }
 
 }  // namespace lockstep::sim

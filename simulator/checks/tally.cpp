@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "simulator/checks/block_error.h"
 #include "simulator/checks/hint.h"
 
 namespace lockstep::sim {
@@ -17,7 +18,7 @@ bool holds(const Place& place) { return place.error <= place.bound; }
 bool is_told_before(const Place& a, const Place& b) {
   const bool a_is_explained = names_cause(a.hint);
   if (a_is_explained != names_cause(b.hint)) return a_is_explained;
-  return is_worse(a.error, b.error);
+  return is_worse(excess(a.error, a.bound), excess(b.error, b.bound));
 }
 
 }  // namespace
@@ -27,16 +28,25 @@ bool is_worse(double a, double b) {
   return a > b;
 }
 
+double excess(double error, double bound) {
+  if (error == 0.0) return 0.0;
+  return bound > 0.0 ? error / bound : 1.0 + error / kBoundF64;
+}
+
 Tally::Tally(std::string check) { result_.check = std::move(check); }
 
 bool Tally::counts(double error, double bound, std::int64_t comparisons) {
   result_.compared += comparisons;
   if (is_muted_) return false;
-  return !(error <= bound) || !has_worst_ || is_worse(error, result_.worst.error);
+  if (!(error <= bound) || !has_worst_) return true;
+  return is_worse(excess(error, bound), excess(result_.worst.error, result_.worst.bound));
 }
 
 void Tally::add(Place place) {
-  if (!has_worst_ || is_worse(place.error, result_.worst.error)) result_.worst = place;
+  if (!has_worst_ || is_worse(excess(place.error, place.bound),
+                              excess(result_.worst.error, result_.worst.bound))) {
+    result_.worst = place;
+  }
   has_worst_ = true;
   if (!holds(place)) result_.failures.push_back(std::move(place));
 }
@@ -45,13 +55,15 @@ void Tally::fail(const std::string& reason) {
   if (result_.reason.empty()) result_.reason = reason;
 }
 
-void Tally::end_step() { is_muted_ = is_muted_ || !result_.failures.empty(); }
+void Tally::end_stage() { is_muted_ = is_muted_ || !result_.failures.empty(); }
 
 CheckResult Tally::conclude() && {
   if (result_.reason.empty() && result_.compared != result_.expected) {
     result_.reason = "compared " + std::to_string(result_.compared) + " of " +
                      std::to_string(result_.expected) + " expected";
   }
+  if (result_.reason.empty() && result_.expected == 0)
+    result_.reason = "there was nothing to compare";
   const bool passes = result_.failures.empty() && result_.reason.empty();
   result_.verdict = passes ? CheckVerdict::kPass : CheckVerdict::kFail;
   std::stable_sort(result_.failures.begin(), result_.failures.end(), is_told_before);

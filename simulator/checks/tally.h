@@ -10,6 +10,10 @@ namespace lockstep::sim {
 // Whether error `a` is worse than `b`; NaN is the worst.
 bool is_worse(double a, double b);
 
+// How many times its bound an error is, so that errors with different bounds can be ranked; 0 where
+// the error is 0. A bitwise comparison ranks as one with the bound of f64.
+double excess(double error, double bound);
+
 class Tally {
  public:
   explicit Tally(std::string check);
@@ -24,9 +28,9 @@ class Tally {
   // A failure without a place. The first is told.
   void fail(const std::string& reason);
 
-  // Called between steps: what fails after the first failing step follows from it, and is counted
-  // but not told.
-  void end_step();
+  // Called between stages of which the later follow from the earlier, as steps do: what fails after
+  // the first failing stage follows from it, and is counted but not told.
+  void end_stage();
 
   CheckResult conclude() &&;
 

@@ -1,167 +1,96 @@
 // By element the largest deviation over all holders, by block its norm, by tensor the worst block.
 #include "simulator/checks/tensors.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <cmath>
-#include <cstring>
 #include <utility>
 
-#include "core/snapshot/stretches.h"
-#include "simulator/checks/block_error.h"
-#include "simulator/checks/hint.h"
-#include "simulator/checks/missing_sum.h"
-#include "simulator/checks/tally.h"
+#include "simulator/checks/blame.h"
 
 namespace lockstep::sim {
 namespace {
 
-using Values = std::vector<double>;
+std::string where_of(const ComparedTensor& tensor) {
+  if (!tensor.micro_batch.has_value()) return at_step(tensor.reference.name, tensor.step);
+  return at_step(fmt::format("{}, micro-batch {}", tensor.reference.name, *tensor.micro_batch),
+                 tensor.step);
+}
 
-void raise(double& deviation, double got, double reference) {
-  const double next = std::abs(got - reference);
-  // NaN is kept, and nothing replaces it.
+// NaN is kept, and nothing replaces it.
+void raise(double& deviation, double next) {
   if (next > deviation || next != next) deviation = next;
 }
 
-// Raises deviations where the shard has other bits than `known`, whose deviations are in already.
-void raise_where_unlike(const Shard& shard,
-                        const Values& known,
-                        const Values& reference,
-                        Values& deviations) {
-  for (const Stretch& stretch : stretches_of(shard)) {
-    const double* got = shard.values.data() + stretch.local;
-    const auto first = static_cast<std::size_t>(stretch.full);
-    const auto count = static_cast<std::size_t>(stretch.count);
-    if (std::memcmp(got, known.data() + first, count * sizeof(double)) == 0) continue;
-    for (std::size_t i = 0; i < count; ++i)
-      raise(deviations[first + i], got[i], reference[first + i]);
-  }
-}
-
-struct Held {
-  Values got;
-  Values reference;
-};
-
-// The shard's values within [first, first + count) of the full tensor, and the reference's.
-Held held_within(const Shard& shard,
-                 const Values& reference,
-                 std::int64_t first,
-                 std::int64_t count) {
-  Held held;
-  for (const Stretch& stretch : stretches_of(shard)) {
-    const std::int64_t begin = std::max(stretch.full, first);
-    const std::int64_t end = std::min(stretch.full + stretch.count, first + count);
-    for (std::int64_t i = begin; i < end; ++i) {
-      held.got.push_back(shard.values[static_cast<std::size_t>(stretch.local + i - stretch.full)]);
-      held.reference.push_back(reference[static_cast<std::size_t>(i)]);
-    }
-  }
-  return held;
-}
-
-// A single number is explained by any ratio, which explains nothing.
-std::string hint_of_held(const Held& held, std::span<const NamedSize> sizes) {
-  const auto zeros = std::count(held.reference.begin(), held.reference.end(), 0.0);
-  if (static_cast<std::int64_t>(held.reference.size()) - zeros < 2) return "";
-  return hint_of({.got = held.got, .reference = held.reference}, sizes);
-}
-
-// The tensor as a whole first, then its worst block.
-std::string explain(const Shard& shard,
-                    const Values& reference,
-                    std::int64_t block,
-                    std::span<const NamedSize> sizes) {
-  const auto all = static_cast<std::int64_t>(reference.size());
-  std::string hint = hint_of_held(held_within(shard, reference, 0, all), sizes);
-  if (!hint.empty()) return hint;
-  return hint_of_held(held_within(shard, reference, block * kBlockElements, kBlockElements), sizes);
-}
-
-class TensorComparison {
- public:
-  TensorComparison(const TrialResult& trial, double bound, std::string check)
-      : trial_(trial), bound_(bound), sizes_(sizes_of(trial.c)), tally_(std::move(check)) {}
-
-  Tally& tally() { return tally_; }
-  CheckResult conclude() && { return std::move(tally_).conclude(); }
-
-  void compare(const TensorId& id, const OracleTensor& oracle, double norm_of_all_tensors) {
-    const std::vector<RankShard> shards = shards_of(trial_, id);
-    const Assembly assembly = assemble(shards);
-    if (!assembly.problem.empty()) {
-      tally_.fail(at_step(id.name, id.step) + ": " + assembly.problem);
-      return;
-    }
-    if (shards.front().shard->full_shape != oracle.shape) {
-      tally_.fail(at_step(id.name, id.step) + ": another full shape than the reference's");
-      return;
-    }
-    Values deviations(oracle.values.size());
-    for (std::size_t i = 0; i < deviations.size(); ++i) {
-      raise(deviations[i], assembly.values[i], oracle.values[i]);
-    }
-    for (const RankShard& held : shards) {
-      raise_where_unlike(*held.shard, assembly.values, oracle.values, deviations);
-    }
-    const BlockMeasure measure(oracle, norm_of_all_tensors);
-    const BlockError worst = measure.worst(deviations);
-    const auto comparisons = static_cast<std::int64_t>(shards.size());
-    if (!tally_.counts(worst.error, bound_, comparisons)) return;
-    Place place{.where = at_step(id.name, id.step), .error = worst.error, .bound = bound_};
-    if (!(worst.error <= bound_)) blame(shards, oracle, measure, place);
-    tally_.add(std::move(place));
-  }
-
- private:
-  // Names the ranks whose own part is wrong, and explains the worst of them.
-  void blame(const std::vector<RankShard>& shards,
-             const OracleTensor& oracle,
-             const BlockMeasure& measure,
-             Place& place) const {
-    const RankShard* worst_holder = &shards.front();
-    BlockError worst;
-    for (const RankShard& held : shards) {
-      const BlockError own = measure.worst(deviations_of(*held.shard, oracle));
-      if (!(own.error <= bound_)) place.ranks.push_back(held.rank);
-      if (!is_worse(own.error, worst.error)) continue;
-      worst = own;
-      worst_holder = &held;
-    }
-    // Parts of one block may each be within the bound and not so together.
-    if (place.ranks.empty()) place.ranks.push_back(worst_holder->rank);
-    place.hint = explain(*worst_holder->shard, oracle.values, worst.block, sizes_);
-    if (names_cause(place.hint)) return;
-    const std::string sum = missing_sum_hint(trial_, shards, oracle, measure, bound_);
-    if (!sum.empty()) place.hint = sum;
-  }
-
-  const TrialResult& trial_;
-  double bound_;
-  std::vector<NamedSize> sizes_;
-  Tally tally_;
-};
-
 }  // namespace
+
+TensorComparison::TensorComparison(const TrialResult& trial, std::string check)
+    : trial_(trial), sizes_(sizes_of(trial.c)), tally_(std::move(check)) {}
+
+void TensorComparison::measure_deviations(const Dealing& dealing,
+                                          std::span<const RankShard> shards,
+                                          const std::vector<double>& reference) {
+  deviations_.resize(reference.size());
+  for (const Piece& piece : dealing.cover) {
+    const double* const got = shards[piece.part].shard->values.data() + piece.stretch.local;
+    const double* const right = reference.data() + piece.stretch.full;
+    double* const deviations = deviations_.data() + piece.stretch.full;
+    const auto count = static_cast<std::size_t>(piece.stretch.count);
+    for (std::size_t i = 0; i < count; ++i) deviations[i] = std::abs(got[i] - right[i]);
+  }
+  for (std::size_t p = 0; p < dealing.parts.size(); ++p) {
+    const Part& part = dealing.parts[p];
+    if (part.supplies_all) continue;
+    const Shard& shard = *shards[p].shard;
+    const bool is_copy = part.first_alike != p;
+    if (is_copy && are_same_bits(part, *shards[part.first_alike].shard, shard)) continue;
+    for (const Stretch& stretch : part.stretches) {
+      for (std::int64_t i = 0; i < stretch.count; ++i) {
+        const auto full = static_cast<std::size_t>(stretch.full + i);
+        const double value = shard.values[static_cast<std::size_t>(stretch.local + i)];
+        raise(deviations_[full], std::abs(value - reference[full]));
+      }
+    }
+  }
+}
+
+void TensorComparison::compare(std::span<const RankShard> shards, const ComparedTensor& tensor) {
+  const Dealing& dealing = dealings_.of(tensor.index, shards);
+  if (!dealing.problem.empty()) {
+    tally_.fail(where_of(tensor) + ": " + dealing.problem);
+    return;
+  }
+  const OracleTensor& reference = tensor.reference;
+  if (dealing.parts.front().frame.full_shape != reference.shape) {
+    tally_.fail(where_of(tensor) + ": another full shape than the reference's");
+    return;
+  }
+  measure_deviations(dealing, shards, reference.values);
+  const BlockError worst = tensor.measure.worst(deviations_);
+  if (!tally_.counts(worst.error, worst.bound, static_cast<std::int64_t>(shards.size()))) return;
+  Place place{.where = where_of(tensor), .error = worst.error, .bound = worst.bound};
+  if (!worst.holds()) blame(trial_, shards, reference, tensor.measure, sizes_, place);
+  tally_.add(std::move(place));
+}
 
 CheckResult compare_tensors(const std::string& check,
                             const TrialResult& trial,
-                            const Oracle& oracle,
-                            TensorKind kind) {
-  const std::optional<double> bound = bound_of(trial.c.recipe.dtype);
-  if (!bound) return not_applicable(check, "it compares f64 only");
-  TensorComparison comparison(trial, *bound, check);
-  const std::string misfit = misfit_of(trial, oracle, kind);
+                            const MeasuredOracle& oracle,
+                            const ComparedKind& kind) {
+  TensorComparison comparison(trial, check);
+  const std::string misfit = misfit_of(trial, oracle, kind.kind);
   if (!misfit.empty()) comparison.tally().fail(misfit);
-  for (std::size_t step = 0; step < oracle.steps.size(); ++step) {
-    const std::vector<OracleTensor>& tensors = tensors_of(oracle.steps[step], kind);
-    const double norm = norm_of_all(tensors);
-    comparison.tally().expect(static_cast<std::int64_t>(tensors.size()) * num_holders(trial.c));
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
+  for (std::size_t step = 0; step < oracle.steps().size(); ++step) {
+    const std::vector<OracleTensor>& references = oracle.steps()[step].*kind.reference;
+    const std::vector<BlockMeasure>& measures = oracle.measures(step).*kind.measures;
+    comparison.tally().expect(static_cast<std::int64_t>(references.size()) * num_holders(trial.c));
+    for (std::size_t i = 0; i < references.size(); ++i) {
+      const TensorId id{.kind = kind.kind, .step = step, .index = i, .name = references[i].name};
       comparison.compare(
-          {.kind = kind, .step = step, .index = i, .name = tensors[i].name}, tensors[i], norm);
+          shards_of(trial, id),
+          {.reference = references[i], .measure = measures[i], .index = i, .step = step});
     }
-    comparison.tally().end_step();
+    comparison.tally().end_stage();
   }
   return std::move(comparison).conclude();
 }

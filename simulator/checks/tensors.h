@@ -3,18 +3,60 @@
 // Every holder is compared, not only the first: a bug on one replica does not hide behind another.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "simulator/checks/check_result.h"
+#include "simulator/checks/dealing.h"
+#include "simulator/checks/hint.h"
 #include "simulator/checks/holdings.h"
+#include "simulator/checks/tally.h"
 
 namespace lockstep::sim {
 
-// Expects one comparison for each (step, tensor, rank that should hold it). A place is a tensor;
-// its ranks are those whose own values are wrong.
+// What is compared, and where it stands.
+struct ComparedTensor {
+  const OracleTensor& reference;
+  const BlockMeasure& measure;
+  std::size_t index = 0;  // in its list: tensors of one index are dealt alike
+  std::size_t step = 0;
+  std::optional<std::size_t> micro_batch = {};
+};
+
+// Compares tensor by tensor. A place is a tensor; its ranks are those whose own values are wrong.
+class TensorComparison {
+ public:
+  TensorComparison(const TrialResult& trial, std::string check);
+
+  Tally& tally() { return tally_; }
+  CheckResult conclude() && { return std::move(tally_).conclude(); }
+
+  // One comparison a shard. Those of ranks that lack the tensor are left out.
+  void compare(std::span<const RankShard> shards, const ComparedTensor& tensor);
+
+ private:
+  void measure_deviations(const Dealing& dealing,
+                          std::span<const RankShard> shards,
+                          const std::vector<double>& reference);
+
+  const TrialResult& trial_;
+  std::vector<NamedSize> sizes_;
+  Tally tally_;
+  Dealings dealings_;
+  std::vector<double> deviations_;  // by element, the largest of all holders; kept for its memory
+};
+
+// Compares one kind of tensors: a comparison for each (step, tensor, rank that should hold it).
+struct ComparedKind {
+  TensorKind kind = TensorKind::kGradient;
+  std::vector<OracleTensor> OracleStep::*reference = nullptr;
+  std::vector<BlockMeasure> StepMeasures::*measures = nullptr;
+};
 CheckResult compare_tensors(const std::string& check,
                             const TrialResult& trial,
-                            const Oracle& oracle,
-                            TensorKind kind);
+                            const MeasuredOracle& oracle,
+                            const ComparedKind& kind);
 
 }  // namespace lockstep::sim

@@ -41,6 +41,20 @@ std::string digest_of(const std::vector<RankResult>& ranks) {
 
 }  // namespace
 
+std::optional<std::string> why_unfinished(const ClusterReport& report) {
+  for (const backends::Finding& finding : report.findings) {
+    switch (finding.kind) {
+      case backends::FindingKind::kRankError:
+      case backends::FindingKind::kMismatch:
+      case backends::FindingKind::kDeadlock:
+        return finding.message;
+      case backends::FindingKind::kPending:
+        break;
+    }
+  }
+  return std::nullopt;
+}
+
 TrialResult run_trial(const Case& c, const TrialOptions& options) {
   const Mesh mesh(c.layout);
   const TrialSetup setup = make_edited_setup(c);

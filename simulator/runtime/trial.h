@@ -1,6 +1,7 @@
 // One execution of one case on simulated ranks.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ struct TrialResult {
   ClusterReport cluster;
   std::string digest;  // of every rank's gradients and parameters after each step
 };
+
+// Why the program did not run to its end, none where it did. The tensors of such a trial are
+// whatever was there when it stopped.
+std::optional<std::string> why_unfinished(const ClusterReport& report);
 
 struct TrialOptions {
   RankHost host = RankHost::kFibers;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/errors.h"
+
 namespace lockstep::test {
 namespace {
 
@@ -73,10 +75,67 @@ TEST(BlockError, IsNaNForANaNThatLargerErrorsFollow) {
   EXPECT_EQ(worst.block, 0);
 }
 
-TEST(BoundOf, IsFixedForFloat64Only) {
-  EXPECT_EQ(sim::bound_of(Precision::kF64), 1e-10);
-  EXPECT_EQ(sim::bound_of(Precision::kF32), std::nullopt);
-  EXPECT_EQ(sim::bound_of(Precision::kBF16), std::nullopt);
+TEST(BlockError, HoldsABlockOfF64AgainstOneBound) {
+  std::vector<double> deviations(65, 0.0);
+  deviations[0] = 0.9e-10;
+  deviations[64] = 0.9e-10;
+  const BlockMeasure measure(uneven_tensor(), 0.0);
+  EXPECT_EQ(measure.worst(deviations).bound, 1e-10);
+  EXPECT_TRUE(measure.worst(deviations).holds());
+  deviations[64] = 1.1e-10;
+  EXPECT_FALSE(measure.worst(deviations).holds());
+}
+
+// The tensor of a single-device run that is off by these errors in the blocks.
+OracleTensor single_device(double first, double second, double third) {
+  OracleTensor tensor = tensor_of(std::vector<double>(65, 1.0));
+  tensor.values[0] += first * std::sqrt(32.0);
+  tensor.values[32] += second * std::sqrt(32.0);
+  tensor.values[64] += third;
+  return tensor;
+}
+
+BlockError worst_against(const OracleTensor& single, std::size_t element, double error) {
+  std::vector<double> deviations(65, 0.0);
+  deviations[element] = element == 64 ? error : error * std::sqrt(32.0);
+  return BlockMeasure(tensor_of(std::vector<double>(65, 1.0)), 0.0, single).worst(deviations);
+}
+
+TEST(SingleDeviceRule, AllowsEightTimesTheErrorOfTheSameBlock) {
+  const OracleTensor single = single_device(1e-3, 1e-4, 1e-4);
+  EXPECT_TRUE(worst_against(single, 0, 7.9e-3).holds());
+  EXPECT_FALSE(worst_against(single, 0, 8.1e-3).holds());
+  EXPECT_NEAR(worst_against(single, 0, 7.9e-3).bound, 8e-3, 1e-12);
+}
+
+TEST(SingleDeviceRule, AllowsEightTimesTheRmsErrorOfTheTensorWhereItsBlockIsNearer) {
+  const OracleTensor single = single_device(3e-4, 0.0, 0.0);
+  const double rms = 3e-4 / std::sqrt(3.0);
+  EXPECT_TRUE(worst_against(single, 64, 7.9 * rms).holds());
+  EXPECT_FALSE(worst_against(single, 64, 8.1 * rms).holds());
+}
+
+TEST(SingleDeviceRule, PicksTheBlockThatIsMostBeyondItsOwnBound) {
+  const OracleTensor single = single_device(1e-2, 0.0, 0.0);
+  std::vector<double> deviations(65, 0.0);
+  deviations[0] = 7e-2 * std::sqrt(32.0);  // the larger error, within its bound of 8e-2
+  deviations[64] = 5e-2;                   // of 8e-2 / sqrt(3)
+  const BlockError worst =
+      BlockMeasure(tensor_of(std::vector<double>(65, 1.0)), 0.0, single).worst(deviations);
+  EXPECT_EQ(worst.block, 2);
+  EXPECT_FALSE(worst.holds());
+}
+
+TEST(SingleDeviceRule, AllowsNoErrorWhereTheSingleDeviceHasNone) {
+  const OracleTensor single = single_device(0.0, 0.0, 0.0);
+  EXPECT_TRUE(worst_against(single, 0, 0.0).holds());
+  EXPECT_FALSE(worst_against(single, 0, 1e-15).holds());
+}
+
+TEST(SingleDeviceRule, RefusesAnotherTensor) {
+  OracleTensor other = single_device(0.0, 0.0, 0.0);
+  other.name = "u";
+  EXPECT_THROW(BlockMeasure(tensor_of(std::vector<double>(65, 1.0)), 0.0, other), InternalError);
 }
 
 }  // namespace

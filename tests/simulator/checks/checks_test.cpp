@@ -36,17 +36,26 @@ TEST(Checks, AreListedInTheContractsOrder) {
                    "exports",
                    "dumps",
                    "memory"}));
-  EXPECT_EQ(built, (Names{"loss", "grads", "replicas", "params", "collectives"}));
+  EXPECT_EQ(built,
+            (Names{"loss",
+                   "activations",
+                   "grads",
+                   "replicas",
+                   "norms",
+                   "clip",
+                   "update",
+                   "params",
+                   "collectives"}));
 }
 
 TEST(Checks, AreFoundByNameAndReportIt) {
-  const FakeTrial fake = make_trial({2, 3});
+  const FakeTrial fake = make_trial({2, 3}, adamw_recipe());
   for (const sim::Check& check : sim::checks()) {
     ASSERT_EQ(sim::find_check(check.name), &check);
     if (!check.built) continue;
-    const sim::CheckResult result = check.run(fake.trial, fake.oracle);
+    const sim::CheckResult result = check.run(fake.trial, fake.measured());
     EXPECT_EQ(result.check, check.name);
-    EXPECT_EQ(result.verdict, sim::CheckVerdict::kPass);
+    EXPECT_EQ(result.verdict, sim::CheckVerdict::kPass) << check.name << ": " << result.reason;
   }
   EXPECT_EQ(sim::find_check("gradz"), nullptr);
 }
@@ -84,6 +93,31 @@ TEST(Tally, FailsWhereItComparedMoreThanExpected) {
   const sim::CheckResult result = std::move(tally).conclude();
   EXPECT_EQ(result.verdict, sim::CheckVerdict::kFail);
   EXPECT_EQ(result.reason, "compared 2 of 1 expected");
+}
+
+TEST(Tally, FailsWhereThereWasNothingToCompare) {
+  const sim::CheckResult result = sim::Tally("test").conclude();
+  EXPECT_EQ(result.verdict, sim::CheckVerdict::kFail);
+  EXPECT_EQ(result.reason, "there was nothing to compare");
+}
+
+TEST(Tally, RanksErrorsByHowManyTimesTheirBoundTheyAre) {
+  sim::Tally tally("test");
+  tally.expect(2);
+  ASSERT_TRUE(tally.counts(0.5, 1.0, 1));
+  tally.add({.where = "large and allowed", .error = 0.5, .bound = 1.0});
+  ASSERT_TRUE(tally.counts(0.09, 0.1, 1));
+  tally.add({.where = "small and nearly not", .error = 0.09, .bound = 0.1});
+  EXPECT_FALSE(tally.counts(0.8, 1.0, 0));
+  const sim::CheckResult result = std::move(tally).conclude();
+  EXPECT_EQ(result.verdict, sim::CheckVerdict::kPass);
+  EXPECT_EQ(result.worst.where, "small and nearly not");
+}
+
+TEST(Tally, RanksABitwiseFailureBeforeAnythingThatPasses) {
+  EXPECT_GT(sim::excess(1e-300, 0.0), sim::excess(1.0, 1.0) - 1e-9);
+  EXPECT_GT(sim::excess(1e-12, 0.0), 1.0);
+  EXPECT_EQ(sim::excess(0.0, 0.0), 0.0);
 }
 
 }  // namespace

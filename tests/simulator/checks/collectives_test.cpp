@@ -14,7 +14,7 @@ using sim::CheckVerdict;
 
 TEST(CollectivesCheck, PassesWhereEveryCallMatched) {
   const FakeTrial fake = make_trial({2, 1});
-  const CheckResult result = check_collectives(fake.trial, fake.oracle);
+  const CheckResult result = check_collectives(fake.trial, fake.measured());
   EXPECT_EQ(result.verdict, CheckVerdict::kPass);
   EXPECT_EQ(result.expected, 40);
   EXPECT_EQ(result.compared, 40);
@@ -22,7 +22,7 @@ TEST(CollectivesCheck, PassesWhereEveryCallMatched) {
 
 TEST(CollectivesCheck, DoesNotApplyWithoutCalls) {
   const FakeTrial fake = make_trial({1, 1});
-  const CheckResult result = check_collectives(fake.trial, fake.oracle);
+  const CheckResult result = check_collectives(fake.trial, fake.measured());
   EXPECT_EQ(result.verdict, CheckVerdict::kNotApplicable);
   EXPECT_FALSE(result.reason.empty());
 }
@@ -34,7 +34,7 @@ TEST(CollectivesCheck, TellsEachFindingByItsFirstLineAndRanks) {
                                          .message = "rank 1 waits for rank 0\nmore about it",
                                          .ranks = {Rank{1}},
                                          .label = "finalize.dp_sum"});
-  const CheckResult result = check_collectives(fake.trial, fake.oracle);
+  const CheckResult result = check_collectives(fake.trial, fake.measured());
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   ASSERT_EQ(result.failures.size(), 1U);
   EXPECT_EQ(result.failures[0].where, "rank 1 waits for rank 0");
@@ -48,13 +48,13 @@ TEST(CollectivesCheck, FailsOnAFindingBeforeAnyCall) {
                                          .message = "rank 0: out of range",
                                          .ranks = {Rank{0}},
                                          .label = ""});
-  EXPECT_EQ(check_collectives(fake.trial, fake.oracle).verdict, CheckVerdict::kFail);
+  EXPECT_EQ(check_collectives(fake.trial, fake.measured()).verdict, CheckVerdict::kFail);
 }
 
 TEST(CollectivesCheck, FailsWhereACallWasNotMatched) {
   FakeTrial fake = make_trial({2, 1});
   fake.trial.cluster.num_matched = 39;
-  const CheckResult result = check_collectives(fake.trial, fake.oracle);
+  const CheckResult result = check_collectives(fake.trial, fake.measured());
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   EXPECT_EQ(result.reason, "compared 39 of 40 expected");
 }

@@ -2,57 +2,163 @@
 #include "tests/simulator/checks/fake_trial.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 
 #include "core/base/random.h"
 #include "core/config/presets.h"
+#include "simulator/checks/optimizer_arithmetic.h"
+#include "simulator/checks/rounding.h"
 
 namespace lockstep::test {
 namespace {
 
+using sim::OracleTensor;
+using Tensors = std::vector<OracleTensor>;
+
 constexpr std::int64_t kVocab = 90;
 constexpr std::int64_t kHidden = 8;
 constexpr std::int64_t kFfn = 48;
+constexpr std::int64_t kTokens = 8;
+constexpr std::int64_t kMicroBatches = 12;
 
-sim::OracleTensor draw(std::string_view name, std::vector<std::int64_t> shape, std::uint64_t seed) {
+OracleTensor draw(std::string_view name, std::vector<std::int64_t> shape, std::uint64_t seed) {
   std::int64_t count = 1;
   for (const std::int64_t size : shape) count *= size;
-  sim::OracleTensor tensor{.name = std::string(name), .shape = std::move(shape), .values = {}};
+  OracleTensor tensor{.name = std::string(name), .shape = std::move(shape), .values = {}};
   for (std::int64_t i = 0; i < count; ++i) {
     tensor.values.push_back(random_signed(seed, stream_of(name), static_cast<std::uint64_t>(i)));
   }
   return tensor;
 }
 
-std::vector<sim::OracleTensor> draw_all(std::uint64_t seed) {
+Tensors draw_parameters(std::uint64_t seed) {
   return {draw(kEmbedding, {kVocab, kHidden}, seed),
           draw(kNorm, {kHidden}, seed),
           draw(kFc1, {kFfn, kHidden}, seed),
           draw(kFc2, {kHidden, kFfn}, seed)};
 }
 
-sim::OracleStep draw_step(std::uint64_t seed) {
-  sim::OracleStep step;
-  for (std::uint64_t g = 0; g < 12; ++g) {
-    step.micro_batch_losses.push_back(4.0 + random_unit(seed, stream_of("loss"), g));
-    step.targets.push_back(static_cast<std::int64_t>(1 + g % 5));
-  }
-  step.loss = 4.5 + random_unit(seed, stream_of("loss"), 99);
-  step.gradients = draw_all(seed);
-  step.parameters = draw_all(seed + 100);
-  return step;
+Tensors draw_activations(std::uint64_t seed) {
+  return {draw(kEmbedded, {kTokens, kHidden}, seed),
+          draw(kActivated, {kTokens, kFfn}, seed),
+          draw(kFc2Out, {kTokens, kHidden}, seed),
+          draw(kLogits, {kTokens, kVocab}, seed)};
 }
 
-// Padded to a multiple of 8 tp rows where it is the vocabulary; padding holds NaN.
-Shard cut(const sim::OracleTensor& tensor, std::int64_t tp, std::int64_t tp_rank) {
-  const bool is_whole = tensor.name == kNorm;
-  const std::size_t dim = tensor.name == kFc2 ? 1 : 0;
+Tensors zeros_like(Tensors tensors) {
+  for (OracleTensor& tensor : tensors) std::fill(tensor.values.begin(), tensor.values.end(), 0.0);
+  return tensors;
+}
+
+double norm_of(const Tensors& tensors) {
+  double squares = 0.0;
+  for (const OracleTensor& tensor : tensors) {
+    for (const double value : tensor.values) squares += value * value;
+  }
+  return std::sqrt(squares);
+}
+
+// What a step leaves behind, in full.
+struct State {
+  Tensors masters;
+  Tensors exp_avg;
+  Tensors exp_avg_sq;
+};
+
+// One run of the made-up model, in a precision: rounds all that it makes, but for f64.
+class FakeRun {
+ public:
+  FakeRun(const Recipe& recipe, Precision precision) : recipe_(recipe), precision_(precision) {
+    state_.masters = rounded(draw_parameters(300));
+    state_.exp_avg = state_.exp_avg_sq = zeros_like(state_.masters);
+  }
+
+  sim::OracleStep step(std::uint64_t seed) {
+    sim::OracleStep step;
+    for (std::uint64_t g = 0; g < kMicroBatches; ++g) {
+      step.micro_batch_losses.push_back(rounded(4.0 + random_unit(seed, stream_of("loss"), g)));
+      step.targets.push_back(static_cast<std::int64_t>(1 + g % 5));
+      step.activations.push_back(rounded(draw_activations(1000 * seed + g)));
+    }
+    step.loss = rounded(4.5 + random_unit(seed, stream_of("loss"), 99));
+    step.gradients = rounded(draw_parameters(seed));
+    step.gradient_norm = norm_of(step.gradients);
+    if (recipe_.clip > 0.0) step.clipped_gradients = clipped(step);
+    update(recipe_.clip > 0.0 ? step.clipped_gradients : step.gradients);
+    step.parameters = state_.masters;
+    step.parameter_norm = norm_of(state_.masters);
+    return step;
+  }
+
+  const State& state() const { return state_; }
+
+ private:
+  double rounded(double value) const { return sim::rounded_to_state(precision_, value); }
+
+  Tensors rounded(Tensors tensors) const {
+    for (OracleTensor& tensor : tensors) {
+      for (double& value : tensor.values) value = rounded(value);
+    }
+    return tensors;
+  }
+
+  Tensors clipped(const sim::OracleStep& step) const {
+    Tensors tensors = step.gradients;
+    const double coefficient = std::min(1.0, recipe_.clip / (step.gradient_norm + 1e-6));
+    for (OracleTensor& tensor : tensors) scale(tensor.values, coefficient);
+    return rounded(tensors);
+  }
+
+  void update(const Tensors& gradients) {
+    ++num_updates_;
+    const bool has_moments = recipe_.optimizer == Optimizer::kAdamW;
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      sim::optimize(
+          recipe_,
+          sim::weight_decay_of(recipe_, gradients[i].shape),
+          num_updates_,
+          {.gradient = gradients[i].values,
+           .master = state_.masters[i].values,
+           .exp_avg = has_moments ? state_.exp_avg[i].values : std::span<double>{},
+           .exp_avg_sq = has_moments ? state_.exp_avg_sq[i].values : std::span<double>{}});
+    }
+    state_.masters = rounded(std::move(state_.masters));
+    state_.exp_avg = rounded(std::move(state_.exp_avg));
+    state_.exp_avg_sq = rounded(std::move(state_.exp_avg_sq));
+  }
+
+  const Recipe& recipe_;
+  Precision precision_;
+  State state_;
+  std::int64_t num_updates_ = 0;
+};
+
+struct FakeCut {
+  std::optional<std::size_t> dim;  // over tp
+  bool is_padded = false;          // to a multiple of 8 tp
+};
+
+FakeCut cut_of(std::string_view name, bool sp) {
+  if (name == kEmbedding) return {.dim = 0, .is_padded = true};
+  if (name == kFc1) return {.dim = 0};
+  if (name == kFc2 || name == kActivated) return {.dim = 1};
+  if (name == kLogits) return {.dim = 1, .is_padded = true};
+  if (name == kNorm || !sp) return {.dim = std::nullopt};
+  return {.dim = 0};
+}
+
+// Padding holds NaN.
+Shard shard_of(const OracleTensor& tensor, const Layout& layout, std::int64_t rank) {
+  const FakeCut cut = cut_of(tensor.name, layout.sp);
+  const std::int64_t tp = cut.dim.has_value() ? layout.tp : 1;
+  const std::size_t dim = cut.dim.value_or(0);
   const std::int64_t size = tensor.shape[dim];
-  const std::int64_t padded =
-      tensor.name == kEmbedding ? (size + 8 * tp - 1) / (8 * tp) * 8 * tp : size;
-  const std::int64_t local = is_whole ? size : padded / tp;
-  const std::int64_t first = is_whole ? 0 : tp_rank * local;
+  const std::int64_t padded = cut.is_padded ? (size + 8 * tp - 1) / (8 * tp) * 8 * tp : size;
+  const std::int64_t local = padded / tp;
+  const std::int64_t first = rank % tp * local;
   Shard shard{.name = tensor.name,
               .full_shape = tensor.shape,
               .local_shape = tensor.shape,
@@ -73,22 +179,72 @@ Shard cut(const sim::OracleTensor& tensor, std::int64_t tp, std::int64_t tp_rank
   return shard;
 }
 
-StepResult result_of(const sim::OracleStep& oracle, const Layout& layout, std::int64_t rank) {
-  StepResult result{.losses = {}, .loss = oracle.loss, .gradients = {}, .parameters = {}};
-  for (std::int64_t g = rank / layout.tp; g < 12; g += layout.dp) {
+std::vector<Shard> shards_of(const Tensors& tensors, const Layout& layout, std::int64_t rank) {
+  std::vector<Shard> shards;
+  for (const OracleTensor& tensor : tensors) shards.push_back(shard_of(tensor, layout, rank));
+  return shards;
+}
+
+StepResult result_of(const sim::OracleStep& step,
+                     const State& state,
+                     const Case& c,
+                     std::int64_t rank) {
+  const Layout& layout = c.layout;
+  StepResult result{};
+  result.loss = step.loss;
+  for (std::int64_t g = rank / layout.tp; g < kMicroBatches; g += layout.dp) {
     const auto i = static_cast<std::size_t>(g);
     result.losses.push_back({.global_micro_batch = g,
-                             .loss = oracle.micro_batch_losses[i],
-                             .targets = oracle.targets[i]});
+                             .loss = step.micro_batch_losses[i],
+                             .targets = step.targets[i],
+                             .activations = shards_of(step.activations[i], layout, rank)});
   }
-  for (const sim::OracleTensor& tensor : oracle.gradients) {
-    result.gradients.push_back(cut(tensor, layout.tp, rank % layout.tp));
+  result.gradients = shards_of(step.gradients, layout, rank);
+  result.clipped_gradients = shards_of(step.clipped_gradients, layout, rank);
+  result.gradient_norm = step.gradient_norm;
+  result.parameters = shards_of(step.parameters, layout, rank);
+  result.parameter_norm = step.parameter_norm;
+  if (c.recipe.dtype == Precision::kBF16) {
+    result.masters = result.parameters;
+    for (Shard& shard : result.parameters) {
+      for (double& value : shard.values) value = sim::rounded_to_bf16(value);
+    }
   }
-  for (const sim::OracleTensor& tensor : oracle.parameters) {
-    result.parameters.push_back(cut(tensor, layout.tp, rank % layout.tp));
+  if (c.recipe.optimizer == Optimizer::kAdamW) {
+    result.exp_avg = shards_of(state.exp_avg, layout, rank);
+    result.exp_avg_sq = shards_of(state.exp_avg_sq, layout, rank);
   }
   return result;
 }
+
+std::vector<ProbeResult> probes_of(const Tensors& parameters) {
+  std::int64_t all = 0;
+  for (const OracleTensor& tensor : parameters) {
+    all += static_cast<std::int64_t>(tensor.values.size());
+  }
+  const auto tensors = static_cast<std::int64_t>(parameters.size());
+  return {{.label = "probe.ones", .norm = std::sqrt(static_cast<double>(all)), .zeros = 0},
+          {.label = "probe.single." + std::string(kFc1), .norm = 1.0, .zeros = all - 1},
+          {.label = "probe.single." + std::string(kNorm), .norm = 1.0, .zeros = all - 1},
+          {.label = "probe.zeros",
+           .norm = std::sqrt(static_cast<double>(all - tensors)),
+           .zeros = tensors}};
+}
+
+Case case_of(FakeLayout layout, const FakeRecipe& recipe) {
+  Case c = preset_case("tiny-linear");
+  c.layout.tp = layout.tp;
+  c.layout.dp = layout.dp;
+  c.layout.sp = recipe.sp;
+  c.recipe.dtype = recipe.dtype;
+  c.recipe.optimizer = recipe.optimizer;
+  c.recipe.lr = recipe.lr;
+  c.recipe.weight_decay = recipe.weight_decay;
+  c.recipe.clip = recipe.clip;
+  return c;
+}
+
+}  // namespace
 
 Shard& named(std::vector<Shard>& shards, std::string_view name) {
   for (Shard& shard : shards) {
@@ -97,10 +253,12 @@ Shard& named(std::vector<Shard>& shards, std::string_view name) {
   throw std::out_of_range("no such shard");
 }
 
-}  // namespace
-
 StepResult& FakeTrial::step(int rank, std::size_t step) {
   return trial.ranks.at(static_cast<std::size_t>(rank)).steps.at(step);
+}
+
+void FakeTrial::on_all_ranks(std::size_t step, const std::function<void(StepResult&)>& damage) {
+  for (RankResult& rank : trial.ranks) damage(rank.steps.at(step));
 }
 
 Shard& FakeTrial::gradient(int rank, std::size_t at, std::string_view name) {
@@ -111,24 +269,42 @@ Shard& FakeTrial::parameter(int rank, std::size_t at, std::string_view name) {
   return named(step(rank, at).parameters, name);
 }
 
-FakeTrial make_trial(FakeLayout layout) {
+Shard& FakeTrial::activation(int rank,
+                             std::size_t at,
+                             std::size_t position,
+                             std::string_view name) {
+  return named(step(rank, at).losses.at(position).activations, name);
+}
+
+FakeTrial make_trial(FakeLayout layout, const FakeRecipe& recipe) {
   FakeTrial fake;
-  Case& c = fake.trial.c;
-  c = preset_case("tiny-linear");
-  c.layout.tp = layout.tp;
-  c.layout.dp = layout.dp;
-  fake.oracle.steps = {draw_step(1), draw_step(2)};
-  for (std::int64_t rank = 0; rank < layout.tp * layout.dp; ++rank) {
-    RankResult result;
-    for (const sim::OracleStep& step : fake.oracle.steps) {
-      result.steps.push_back(result_of(step, c.layout, rank));
+  fake.trial.c = case_of(layout, recipe);
+  const Case& c = fake.trial.c;
+  fake.oracle.initial_parameters = draw_parameters(300);
+  fake.trial.ranks.resize(static_cast<std::size_t>(layout.tp * layout.dp));
+  FakeRun exact(c.recipe, Precision::kF64);
+  FakeRun run(c.recipe, c.recipe.dtype);
+  for (const std::uint64_t seed : {1, 2}) {
+    fake.oracle.steps.push_back(exact.step(seed));
+    const sim::OracleStep step = run.step(seed);
+    for (std::size_t rank = 0; rank < fake.trial.ranks.size(); ++rank) {
+      fake.trial.ranks[rank].steps.push_back(
+          result_of(step, run.state(), c, static_cast<std::int64_t>(rank)));
     }
-    fake.trial.ranks.push_back(std::move(result));
+    if (recipe.dtype != Precision::kF64) fake.oracle.single_device.push_back(step);
+  }
+  for (RankResult& rank : fake.trial.ranks) {
+    rank.probes = probes_of(fake.oracle.initial_parameters);
   }
   const bool is_alone = layout.tp * layout.dp == 1;
   fake.trial.cluster = {
       .findings = {}, .num_calls = is_alone ? 0 : 40, .num_matched = is_alone ? 0 : 40};
   return fake;
+}
+
+FakeRecipe adamw_recipe(Precision dtype) {
+  return {
+      .dtype = dtype, .optimizer = Optimizer::kAdamW, .lr = 1e-3, .weight_decay = 0.1, .clip = 0.1};
 }
 
 void scale(std::vector<double>& values, double factor) {

@@ -15,7 +15,7 @@ using sim::check_grads;
 using sim::CheckResult;
 using sim::CheckVerdict;
 
-CheckResult run(const FakeTrial& fake) { return check_grads(fake.trial, fake.oracle); }
+CheckResult run(const FakeTrial& fake) { return check_grads(fake.trial, fake.measured()); }
 
 TEST(GradsCheck, PassesForEveryLayoutAndCountsEachStepTensorAndRank) {
   for (const FakeLayout layout : {FakeLayout{1, 1}, {2, 1}, {1, 3}, {2, 3}, {8, 2}}) {
@@ -254,12 +254,37 @@ TEST(GradsCheck, FailsWhereTheFullShapeIsNotTheReferences) {
   EXPECT_EQ(run(fake).reason, std::string(kNorm) + ": another full shape than the reference's");
 }
 
-TEST(GradsCheck, DoesNotApplyToOtherPrecisions) {
-  FakeTrial fake = make_trial({1, 1});
-  fake.trial.c.recipe.dtype = Precision::kBF16;
+TEST(GradsCheck, HoldsLowerPrecisionsAgainstTheSingleDeviceRun) {
+  for (const Precision precision : {Precision::kF32, Precision::kBF16}) {
+    FakeTrial fake = make_trial({2, 3}, {.dtype = precision});
+    // What rounding alone may do, to another extent in each block.
+    for (int rank = 0; rank < 6; ++rank) {
+      scale(fake.gradient(rank, 0, kFc2).values, 1.0 + 1e-7);
+    }
+    const CheckResult result = run(fake);
+    EXPECT_EQ(result.verdict, CheckVerdict::kPass) << result.reason << result.worst.where;
+    EXPECT_EQ(result.worst.where, kFc2);
+    EXPECT_GT(result.worst.error, 5e-8);
+    EXPECT_LT(result.worst.error, result.worst.bound);
+    scale(fake.gradient(3, 0, kFc2).values, 1.0 + 1e-5);
+    EXPECT_EQ(numbers_of(run(fake).failures.at(0).ranks), (std::vector<int>{3}));
+  }
+}
+
+TEST(GradsCheck, FailsBelowF64WithoutASingleDeviceRun) {
+  FakeTrial fake = make_trial({1, 1}, {.dtype = Precision::kF32});
+  fake.oracle.single_device.clear();
   const CheckResult result = run(fake);
-  EXPECT_EQ(result.verdict, CheckVerdict::kNotApplicable);
-  EXPECT_FALSE(result.reason.empty());
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  EXPECT_EQ(result.reason, "there is no single-device run to hold a precision below f64 against");
+}
+
+TEST(GradsCheck, FailsInF64WhereItIsHeldAgainstASingleDeviceRun) {
+  FakeTrial fake = make_trial({1, 1});
+  fake.oracle.single_device = fake.oracle.steps;
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  EXPECT_EQ(result.reason, "a single-device run is no measure in f64");
 }
 
 }  // namespace

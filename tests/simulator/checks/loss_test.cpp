@@ -15,7 +15,7 @@ using sim::check_loss;
 using sim::CheckResult;
 using sim::CheckVerdict;
 
-CheckResult run(const FakeTrial& fake) { return check_loss(fake.trial, fake.oracle); }
+CheckResult run(const FakeTrial& fake) { return check_loss(fake.trial, fake.measured()); }
 
 TEST(LossCheck, PassesAndCountsByTheLayout) {
   for (const FakeLayout layout : {FakeLayout{1, 1}, {2, 1}, {1, 3}, {2, 3}}) {

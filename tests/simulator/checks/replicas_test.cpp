@@ -17,7 +17,7 @@ using sim::CheckVerdict;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-CheckResult run(const FakeTrial& fake) { return check_replicas(fake.trial, fake.oracle); }
+CheckResult run(const FakeTrial& fake) { return check_replicas(fake.trial, fake.measured()); }
 
 TEST(ReplicasCheck, PassesAndCountsByTheLayout) {
   for (const FakeLayout layout : {FakeLayout{2, 1}, {1, 3}, {2, 3}, {8, 2}}) {

@@ -1,0 +1,129 @@
+// Module by module in execution order, over all micro-batches: the first that differs ends the
+// telling.
+#include "simulator/checks/activations.h"
+
+#include <fmt/format.h>
+
+#include "simulator/checks/tensors.h"
+
+namespace lockstep::sim {
+namespace {
+
+// What a rank traced of a global micro-batch; null where it did not compute it.
+const std::vector<Shard>* traced_by(const StepResult& step, const Layout& layout, std::size_t g) {
+  const std::size_t position = g / static_cast<std::size_t>(layout.dp);
+  const auto global = static_cast<std::int64_t>(g);
+  if (position < step.losses.size() && step.losses[position].global_micro_batch == global) {
+    return &step.losses[position].activations;
+  }
+  for (const MicroBatchLoss& loss : step.losses) {
+    if (loss.global_micro_batch == global) return &loss.activations;
+  }
+  return nullptr;
+}
+
+struct Traced {
+  Rank rank;
+  const std::vector<Shard>* activations = nullptr;
+};
+
+// By micro-batch, what the ranks that compute it traced.
+std::vector<std::vector<Traced>> traced_in(const TrialResult& trial,
+                                           std::size_t step,
+                                           std::size_t num_micro) {
+  const Layout& layout = trial.c.layout;
+  std::vector<std::vector<Traced>> by_micro_batch(num_micro);
+  for (std::size_t rank = 0; rank < trial.ranks.size(); ++rank) {
+    const std::vector<StepResult>& steps = trial.ranks[rank].steps;
+    if (step >= steps.size()) continue;
+    const auto first = static_cast<std::size_t>(data_parallel_rank(layout, rank));
+    for (std::size_t g = first; g < num_micro; g += static_cast<std::size_t>(layout.dp)) {
+      const std::vector<Shard>* const activations = traced_by(steps[step], layout, g);
+      if (activations == nullptr) continue;
+      by_micro_batch[g].push_back(
+          {.rank = Rank{static_cast<int>(rank)}, .activations = activations});
+    }
+  }
+  return by_micro_batch;
+}
+
+class ActivationComparison {
+ public:
+  explicit ActivationComparison(const TrialResult& trial)
+      : holders_(num_holders(trial.c) / trial.c.layout.dp),
+        trial_(trial),
+        comparison_(trial, "activations") {}
+
+  Tally& tally() { return comparison_.tally(); }
+  CheckResult conclude() && { return std::move(comparison_).conclude(); }
+
+  void compare_step(std::size_t step, const OracleStep& oracle, const StepMeasures& measures) {
+    const std::size_t num_micro = oracle.activations.size();
+    const std::vector<std::vector<Traced>> traced = traced_in(trial_, step, num_micro);
+    std::size_t num_modules = 0;
+    for (std::size_t g = 0; g < num_micro; ++g) {
+      num_modules = std::max(num_modules, oracle.activations[g].size());
+      tally().expect(static_cast<std::int64_t>(oracle.activations[g].size()) * holders_);
+      check_lists(step, g, traced[g], oracle.activations[g]);
+    }
+    for (std::size_t i = 0; i < num_modules; ++i) {
+      for (std::size_t g = 0; g < num_micro; ++g) {
+        if (i >= oracle.activations[g].size()) continue;
+        const OracleTensor& reference = oracle.activations[g][i];
+        comparison_.compare(shards_of(traced[g], i, reference.name),
+                            {.reference = reference,
+                             .measure = measures.activations[g][i],
+                             .index = i + num_modules * (g % dp()),
+                             .step = step,
+                             .micro_batch = g});
+      }
+      tally().end_stage();
+    }
+  }
+
+ private:
+  void check_lists(std::size_t step,
+                   std::size_t g,
+                   const std::vector<Traced>& traced,
+                   const std::vector<OracleTensor>& references) {
+    if (references.empty()) tally().fail(fmt::format("the reference traced nothing of {}", g));
+    for (const Traced& of_rank : traced) {
+      const std::string problem = misfit_of_list(*of_rank.activations, references);
+      if (problem.empty()) continue;
+      tally().fail(
+          at_step(fmt::format("rank {} {}, micro-batch {}", of_rank.rank.value, problem, g), step));
+    }
+  }
+
+  const std::vector<RankShard>& shards_of(const std::vector<Traced>& traced,
+                                          std::size_t index,
+                                          std::string_view name) {
+    shards_.clear();
+    for (const Traced& of_rank : traced) {
+      const Shard* const shard = find_shard(*of_rank.activations, index, name);
+      if (shard != nullptr) shards_.push_back({.rank = of_rank.rank, .shard = shard});
+    }
+    return shards_;
+  }
+
+  std::size_t dp() const { return static_cast<std::size_t>(trial_.c.layout.dp); }
+
+  std::int64_t holders_;
+  const TrialResult& trial_;
+  TensorComparison comparison_;
+  std::vector<RankShard> shards_;  // kept for its memory
+};
+
+}  // namespace
+
+CheckResult check_activations(const TrialResult& trial, const MeasuredOracle& oracle) {
+  ActivationComparison comparison(trial);
+  const std::string misfit = steps_misfit_of(trial, oracle);
+  if (!misfit.empty()) comparison.tally().fail(misfit);
+  for (std::size_t step = 0; step < oracle.steps().size(); ++step) {
+    comparison.compare_step(step, oracle.steps()[step], oracle.measures(step));
+  }
+  return std::move(comparison).conclude();
+}
+
+}  // namespace lockstep::sim

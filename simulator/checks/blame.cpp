@@ -1,0 +1,81 @@
+// Measures each rank's part alone; ratios first, then sums that did not happen.
+#include "simulator/checks/blame.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/snapshot/stretches.h"
+#include "simulator/checks/missing_sum.h"
+#include "simulator/checks/tally.h"
+
+namespace lockstep::sim {
+namespace {
+
+using Values = std::vector<double>;
+
+struct Held {
+  Values got;
+  Values reference;
+};
+
+// The shard's values within [first, first + count) of the full tensor, and the reference's.
+Held held_within(const Shard& shard,
+                 const Values& reference,
+                 std::int64_t first,
+                 std::int64_t count) {
+  Held held;
+  for (const Stretch& stretch : stretches_of(shard)) {
+    const std::int64_t begin = std::max(stretch.full, first);
+    const std::int64_t end = std::min(stretch.full + stretch.count, first + count);
+    for (std::int64_t i = begin; i < end; ++i) {
+      held.got.push_back(shard.values[static_cast<std::size_t>(stretch.local + i - stretch.full)]);
+      held.reference.push_back(reference[static_cast<std::size_t>(i)]);
+    }
+  }
+  return held;
+}
+
+// A single number is explained by any ratio, which explains nothing.
+std::string hint_of_held(const Held& held, std::span<const NamedSize> sizes) {
+  const auto zeros = std::count(held.reference.begin(), held.reference.end(), 0.0);
+  if (static_cast<std::int64_t>(held.reference.size()) - zeros < 2) return "";
+  return hint_of({.got = held.got, .reference = held.reference}, sizes);
+}
+
+// The tensor as a whole first, then its worst block.
+std::string explain(const Shard& shard,
+                    const Values& reference,
+                    std::int64_t block,
+                    std::span<const NamedSize> sizes) {
+  const auto all = static_cast<std::int64_t>(reference.size());
+  std::string hint = hint_of_held(held_within(shard, reference, 0, all), sizes);
+  if (!hint.empty()) return hint;
+  return hint_of_held(held_within(shard, reference, block * kBlockElements, kBlockElements), sizes);
+}
+
+}  // namespace
+
+void blame(const TrialResult& trial,
+           std::span<const RankShard> shards,
+           const OracleTensor& reference,
+           const BlockMeasure& measure,
+           std::span<const NamedSize> sizes,
+           Place& place) {
+  const RankShard* worst_holder = &shards.front();
+  BlockError worst;
+  for (const RankShard& held : shards) {
+    const BlockError own = measure.worst(deviations_of(*held.shard, reference));
+    if (!own.holds()) place.ranks.push_back(held.rank);
+    if (!is_worse(excess(own.error, own.bound), excess(worst.error, worst.bound))) continue;
+    worst = own;
+    worst_holder = &held;
+  }
+  // Parts of one block may each be within the bound and not so together.
+  if (place.ranks.empty()) place.ranks.push_back(worst_holder->rank);
+  place.hint = explain(*worst_holder->shard, reference.values, worst.block, sizes);
+  if (names_cause(place.hint)) return;
+  const std::string sum = missing_sum_hint(trial, shards, reference, measure);
+  if (!sum.empty()) place.hint = sum;
+}
+
+}  // namespace lockstep::sim

@@ -1,0 +1,24 @@
+// Says of a tensor that is wrong whose part is, and what explains it.
+#pragma once
+
+#include <span>
+
+#include "core/snapshot/assemble.h"
+#include "simulator/checks/block_error.h"
+#include "simulator/checks/check_result.h"
+#include "simulator/checks/hint.h"
+#include "simulator/checks/oracle.h"
+#include "simulator/runtime/trial.h"
+
+namespace lockstep::sim {
+
+// Fills in the place's ranks, whose own part is wrong, and the hint that explains the worst of
+// them.
+void blame(const TrialResult& trial,
+           std::span<const RankShard> shards,
+           const OracleTensor& reference,
+           const BlockMeasure& measure,
+           std::span<const NamedSize> sizes,
+           Place& place);
+
+}  // namespace lockstep::sim

@@ -1,0 +1,120 @@
+// The probes, then the norms of every step as numbers.
+#include "simulator/checks/norms.h"
+
+#include <cmath>
+#include <string>
+
+#include "simulator/checks/dealing.h"
+#include "simulator/checks/holdings.h"
+#include "simulator/checks/probes.h"
+#include "simulator/checks/scalars.h"
+
+namespace lockstep::sim {
+namespace {
+
+struct NormKind {
+  std::string_view name;
+  double StepResult::*value = nullptr;
+  double OracleStep::*reference = nullptr;
+  double StepMeasures::*bound = nullptr;
+};
+
+constexpr NormKind kGradientNorm = {.name = "gradient norm",
+                                    .value = &StepResult::gradient_norm,
+                                    .reference = &OracleStep::gradient_norm,
+                                    .bound = &StepMeasures::gradient_norm_bound};
+constexpr NormKind kParameterNorm = {.name = "parameter norm",
+                                     .value = &StepResult::parameter_norm,
+                                     .reference = &OracleStep::parameter_norm,
+                                     .bound = &StepMeasures::parameter_norm_bound};
+
+class NormComparison {
+ public:
+  explicit NormComparison(const TrialResult& trial)
+      : trial_(trial), sizes_(sizes_of(trial.c)), tally_("norms") {}
+
+  Tally& tally() { return tally_; }
+  CheckResult conclude() && { return std::move(tally_).conclude(); }
+
+  void compare(std::size_t step,
+               const NormKind& kind,
+               const OracleStep& oracle,
+               const StepMeasures& measures) {
+    const std::vector<RankValue> values = values_of(step, kind);
+    const Scalar scalar{.name = std::string(kind.name),
+                        .step = step,
+                        .reference = oracle.*kind.reference,
+                        .bound = measures.*kind.bound};
+    const std::int64_t world = world_size(trial_.c.layout);
+    tally_.expect(world + world - 1);
+    compare_with_reference(scalar, values, sizes_, tally_);
+    compare_across_ranks(scalar, values, tally_);
+  }
+
+  // The norm of what ranks hold themselves: where it is right and the reported one is not, the
+  // tensors are right and the plan of the norm is wrong, however little the precision lets show.
+  void compare_with_own(std::size_t step,
+                        const NormKind& kind,
+                        TensorKind tensors,
+                        const std::vector<OracleTensor>& names) {
+    tally_.expect(world_size(trial_.c.layout));
+    double squares = 0.0;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::vector<RankShard> shards =
+          shards_of(trial_, {.kind = tensors, .step = step, .index = i, .name = names[i].name});
+      const Dealing& dealing = dealings_.of(i, shards);
+      // Not compared, and so a failure.
+      if (!dealing.problem.empty()) return;
+      gather(dealing, shards, full_);
+      for (const double value : full_) squares += value * value;
+    }
+    const Scalar scalar{.name = std::string(kind.name) + " of this run's own tensors",
+                        .step = step,
+                        .reference = std::sqrt(squares),
+                        .bound = kBoundF64};
+    compare_with_reference(scalar, values_of(step, kind), sizes_, tally_);
+  }
+
+ private:
+  std::vector<RankValue> values_of(std::size_t step, const NormKind& kind) const {
+    std::vector<RankValue> values;
+    for (std::size_t rank = 0; rank < trial_.ranks.size(); ++rank) {
+      const std::vector<StepResult>& steps = trial_.ranks[rank].steps;
+      if (step >= steps.size()) continue;
+      values.push_back({.rank = Rank{static_cast<int>(rank)}, .value = steps[step].*kind.value});
+    }
+    return values;
+  }
+
+  const TrialResult& trial_;
+  std::vector<NamedSize> sizes_;
+  Tally tally_;
+  Dealings dealings_;
+  std::vector<double> full_;  // kept for its memory
+};
+
+}  // namespace
+
+CheckResult check_norms(const TrialResult& trial, const MeasuredOracle& oracle) {
+  NormComparison comparison(trial);
+  const std::string misfit = steps_misfit_of(trial, oracle);
+  if (!misfit.empty()) comparison.tally().fail(misfit);
+  // Probes first: where they fail, norms follow.
+  compare_probes(trial, oracle, comparison.tally());
+  const Recipe& recipe = trial.c.recipe;
+  const bool is_f64 = recipe.dtype == Precision::kF64;
+  const TensorKind masters = has_masters(recipe) ? TensorKind::kMaster : TensorKind::kParameter;
+  for (std::size_t step = 0; step < oracle.steps().size(); ++step) {
+    const OracleStep& reference = oracle.steps()[step];
+    comparison.compare(step, kGradientNorm, reference, oracle.measures(step));
+    if (!is_f64) {
+      comparison.compare_with_own(step, kGradientNorm, TensorKind::kGradient, reference.parameters);
+    }
+    comparison.compare(step, kParameterNorm, reference, oracle.measures(step));
+    if (!is_f64) comparison.compare_with_own(step, kParameterNorm, masters, reference.parameters);
+    comparison.tally().end_stage();
+  }
+  return std::move(comparison).conclude();
+}
+
+}  // namespace lockstep::sim
