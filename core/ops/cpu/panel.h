@@ -47,13 +47,12 @@ void add_rows(const WeightedRows<A>& rows, std::int64_t width, A* out) {
   const std::int64_t stride = rows.panel.stride();
   for (std::int64_t block = 0; block < width; block += kBlock) {
     const A* row = rows.panel.row(rows.first) + block;
-    A sums[kBlock];
-    for (std::int64_t j = 0; j < kBlock; ++j) sums[j] = out[block + j];
+    A sums[kBlock] = {};
     for (std::int64_t i = 0; i < rows.count; ++i, row += stride) {
       const A weight = rows.weights[i * rows.weight_stride];
       for (std::int64_t j = 0; j < kBlock; ++j) sums[j] += weight * row[j];
     }
-    for (std::int64_t j = 0; j < kBlock; ++j) out[block + j] = sums[j];
+    for (std::int64_t j = 0; j < kBlock; ++j) out[block + j] += sums[j];
   }
 }
 

@@ -16,11 +16,12 @@ namespace {
 
 TEST(OpContext, EverythingAnOpLaunchesIsOnItsStream) {
   test::RecordingDevice device;
-  const KernelTable kernels = cpu_kernels(DType::kF64);
+  const KernelTable kernels = cpu_kernels();
   const OpContext ops{.device = device, .kernels = kernels, .stream = {3}};
   {
-    const Tensor x = reals_from_host(ops, std::vector{1.0, 2.0}, {1, 2}, "test.x");
-    const Tensor weight = reals_from_host(ops, std::vector{3.0, 4.0}, {1, 2}, "test.weight");
+    const Tensor x = reals_from_host(ops, DType::kF64, std::vector{1.0, 2.0}, {1, 2}, "test.x");
+    const Tensor weight =
+        reals_from_host(ops, DType::kF64, std::vector{3.0, 4.0}, {1, 2}, "test.weight");
     const Tensor ids = integers_from_host(ops, std::vector<std::int64_t>{0}, {1}, "test.ids");
     EXPECT_EQ(read_reals(ops, silu(ops, linear(ops, x, weight)), "test.read").size(), 1U);
   }

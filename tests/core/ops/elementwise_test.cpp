@@ -1,4 +1,4 @@
-// Elementwise ops, column copies, sums and host transfers.
+// Elementwise ops, column copies and sums.
 #include "core/ops/elementwise.h"
 
 #include <gtest/gtest.h>
@@ -6,15 +6,11 @@
 #include <cmath>
 
 #include "core/base/errors.h"
-#include "core/ops/host.h"
 #include "tests/support/op_fixture.h"
 
 namespace lockstep {
 namespace {
 
-using test::inner;
-using test::numeric_gradient;
-using test::relative_error;
 using test::values_of;
 
 class Elementwise : public testing::Test, protected test::OpFixture {};
@@ -26,12 +22,15 @@ TEST_F(Elementwise, SiluIsXTimesItsSigmoid) {
   EXPECT_DOUBLE_EQ(y[2], -2.0 / (1.0 + std::exp(2.0)));
 }
 
-TEST_F(Elementwise, SilusGradientAgreesWithFiniteDifferences) {
-  const Tensor x = random({40});
-  const Tensor dy = random({40});
-  EXPECT_LT(relative_error(values_of(silu_backward(ops(), {.x = x}, dy)),
-                           numeric_gradient(x, dy, [&] { return silu(ops(), x); })),
-            1e-9);
+TEST_F(Elementwise, GatedSiluTakesTheGateFromTheFirstHalfOfARow) {
+  const Tensor x = reals({1.0, -2.0, 3.0, 4.0, 0.0, 2.0, 5.0, -1.0}, {2, 4});
+  const Tensor y = gated_silu(ops(), x);
+  EXPECT_EQ(y.shape, Shape({2, 2}));
+  const std::vector<double> gates = values_of(silu(ops(), reals({1.0, -2.0, 0.0, 2.0}, {4})));
+  EXPECT_EQ(values_of(y),
+            (std::vector<double>{3.0 * gates[0], 4.0 * gates[1], 0.0, -1.0 * gates[3]}));
+  EXPECT_THROW(gated_silu(ops(), random({2, 3})), InternalError);
+  EXPECT_THROW(gated_silu_backward(ops(), {.x = x}, random({4, 1})), InternalError);
 }
 
 TEST_F(Elementwise, AddLeavesItsArgumentsAlone) {
@@ -72,16 +71,31 @@ TEST_F(Elementwise, PartsJoinSideBySide) {
   EXPECT_EQ(values_of(columns(ops(), joined, 2, 2)), values_of(parts.rows(1, 1)));
 }
 
-TEST_F(Elementwise, SgdStepsAgainstTheGradient) {
-  const Tensor p = reals({1.0, 2.0}, {2});
-  sgd_update(ops(), {.parameter = p, .gradient = reals({0.5, -1.0}, {2}), .lr = 0.25}, "test");
-  EXPECT_EQ(values_of(p), (std::vector<double>{0.875, 2.25}));
+TEST_F(Elementwise, PaddedColumnsAreZerosAround) {
+  const Tensor padded = columns_padded(ops(), reals({1, 2, 3, 4}, {2, 2}), 1, 4);
+  EXPECT_EQ(padded.shape, Shape({2, 4}));
+  EXPECT_EQ(values_of(padded), (std::vector<double>{0, 1, 2, 0, 0, 3, 4, 0}));
+  EXPECT_THROW(columns_padded(ops(), random({2, 2}), 3, 4), InternalError);
 }
 
-TEST_F(Elementwise, HostTransfersKeepEveryBit) {
-  const std::vector<double> numbers{1.0 / 3.0, -0.0, 1e-310};
-  EXPECT_EQ(read_reals(ops(), reals(numbers, {3}), "test"), numbers);
-  EXPECT_THROW(reals(numbers, {2}), InternalError);
+TEST_F(Elementwise, SplittingColumnsUndoesJoiningThem) {
+  const Tensor parts = random({3, 4, 5});
+  const Tensor split = columns_split(ops(), columns_joined(ops(), parts, 3, {2, 2, 15}), 3);
+  EXPECT_EQ(split.shape, parts.shape);
+  EXPECT_EQ(values_of(split), values_of(parts));
+  EXPECT_THROW(columns_split(ops(), random({2, 5}), 2), InternalError);
+}
+
+TEST_F(Elementwise, TwoTypesAreRefusedButByAccumulate) {
+  const Tensor x = random({2});
+  const Tensor single = reals(DType::kF32, {0.5, 0.25}, {2});
+  EXPECT_THROW(add(ops(), x, single), InternalError);
+  EXPECT_THROW(silu_backward(ops(), {.x = x}, single), InternalError);
+  EXPECT_THROW(weighted_sum(ops(), x, single), InternalError);
+  EXPECT_THROW(scaled_by(ops(), x, single.rows(0, 1)), InternalError);
+  const Tensor sum = reals({1.0, 2.0}, {2});
+  accumulate(ops(), {.x = single, .sum = sum}, "test");
+  EXPECT_EQ(values_of(sum), (std::vector<double>{1.5, 2.25}));
 }
 
 TEST_F(Elementwise, UnequalSizesAreRefused) {

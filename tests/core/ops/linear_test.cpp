@@ -1,4 +1,4 @@
-// The linear map's three products against plain sums and against each other.
+// The linear map against plain sums, and its bias; gradients are in adjoint_test.cpp.
 #include "core/ops/linear.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,6 @@
 namespace lockstep {
 namespace {
 
-using test::inner;
 using test::relative_error;
 using test::values_of;
 
@@ -41,16 +40,6 @@ TEST_F(Linear, EqualsAPlainSumOfProducts) {
   }
 }
 
-TEST_F(Linear, BackwardIsTheAdjointInBothArguments) {
-  const Tensor x = random({8, 32});
-  const Tensor w = random({48, 32});
-  const Tensor dy = random({8, 48});
-  const LinearSaved saved{.x = x, .weight = w};
-  const double forward = inner(linear(ops(), x, w), dy);
-  EXPECT_NEAR(inner(x, linear_backward_input(ops(), saved, dy)), forward, 1e-12);
-  EXPECT_NEAR(inner(w, linear_backward_weight(ops(), saved, dy)), forward, 1e-12);
-}
-
 TEST_F(Linear, NeedsNoLargeBlockOnTheStack) {
   // 96 x 96 is where Eigen's packing would overflow a fiber's stack; here it must only be right.
   const Tensor x = random({96, 96});
@@ -66,6 +55,22 @@ TEST_F(Linear, BitsDoNotDependOnWhereAViewStarts) {
     const Tensor alone = reals(values_of(view), {8, 24});
     EXPECT_EQ(values_of(linear(ops(), view, w)), values_of(linear(ops(), alone, w)));
   }
+}
+
+TEST_F(Linear, ABiasIsAddedToEveryRowAndItsGradientIsTheSumOverThem) {
+  const Tensor x = reals({1, 2, 3, 4, 5, 6}, {3, 2});
+  EXPECT_EQ(values_of(add_bias(ops(), x, reals({10, 20}, {2}))),
+            (std::vector<double>{11, 22, 13, 24, 15, 26}));
+  const Tensor db = add_bias_backward_bias(ops(), x);
+  EXPECT_EQ(db.shape, Shape({2}));
+  EXPECT_EQ(values_of(db), (std::vector<double>{9, 12}));
+  EXPECT_THROW(add_bias(ops(), x, reals({10}, {1})), InternalError);
+}
+
+TEST_F(Linear, TwoTypesAreRefused) {
+  const Tensor single = reals(DType::kF32, {1, 2}, {1, 2});
+  EXPECT_THROW(linear(ops(), single, random({4, 2})), InternalError);
+  EXPECT_THROW(add_bias(ops(), single, random({2})), InternalError);
 }
 
 TEST_F(Linear, ShapesThatDoNotFitAreRefused) {
