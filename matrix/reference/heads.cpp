@@ -46,6 +46,8 @@ std::int64_t qkv_columns(const HeadSizes& sizes) {
 
 Heads split_heads(const Matrix& qkv, const HeadSizes& sizes) {
   LOCKSTEP_CHECK(qkv.columns == qkv_columns(sizes), "linear_qkv does not hold whole heads");
+  LOCKSTEP_CHECK(sizes.query_heads % sizes.groups == 0,
+                 "key and value heads do not share the query heads equally");
   Heads heads{.q = Matrix(qkv.rows * sizes.query_heads, sizes.head_dim),
               .k = Matrix(qkv.rows * sizes.groups, sizes.head_dim),
               .v = Matrix(qkv.rows * sizes.groups, sizes.head_dim)};

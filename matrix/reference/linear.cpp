@@ -19,13 +19,14 @@ LinearWeights::LinearWeights(std::span<const double> weight_OI,
 
 Matrix linear(const Matrix& x_TI, const LinearWeights& weights) {
   Matrix y_TO(x_TI.rows, weights.num_outputs());
-  if (!weights.bias_O().empty()) {
+  if (!weights.bias().empty()) {
     for (std::int64_t t = 0; t < y_TO.rows; ++t) {
-      std::copy(weights.bias_O().begin(), weights.bias_O().end(), y_TO.row(t));
+      std::copy(weights.bias().begin(), weights.bias().end(), y_TO.row(t));
     }
   }
-  add_product(
-      view(x_TI), weights.weight_IO(), {.values = y_TO.values.data(), .row_stride = y_TO.columns});
+  add_product(view(x_TI),
+              weights.rows_by_input(),
+              {.values = y_TO.values.data(), .row_stride = y_TO.columns});
   return y_TO;
 }
 
@@ -44,7 +45,7 @@ Matrix linear_backward(const Matrix& dy_TO,
   }
   Matrix dx_TI(x_TI.rows, x_TI.columns);
   add_product(view(dy_TO),
-              weights.weight_OI(),
+              weights.rows_by_output(),
               {.values = dx_TI.values.data(), .row_stride = dx_TI.columns});
   return dx_TI;
 }

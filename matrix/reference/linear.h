@@ -20,9 +20,9 @@ class LinearWeights {
 
   std::int64_t num_inputs() const { return weight_OI_.columns(); }
   std::int64_t num_outputs() const { return weight_OI_.rows(); }
-  const Panels& weight_OI() const { return weight_OI_; }
-  const Panels& weight_IO() const { return weight_IO_; }
-  std::span<const double> bias_O() const { return bias_O_; }
+  const Panels& rows_by_output() const { return weight_OI_; }
+  const Panels& rows_by_input() const { return weight_IO_; }
+  std::span<const double> bias() const { return bias_O_; }
 
  private:
   Panels weight_OI_;

@@ -52,6 +52,12 @@ TEST(ReferenceHeads, LieGroupByGroupInTheColumnsOfLinearQkv) {
   EXPECT_EQ(merge_heads(heads, kSizes).values, qkv.values);
 }
 
+TEST(ReferenceHeads, RefuseColumnsAndGroupsThatDoNotFit) {
+  EXPECT_THROW(split_heads(Matrix(6, kColumns - 1), kSizes), InternalError);
+  const HeadSizes uneven{.seq = 6, .query_heads = 5, .groups = 2, .head_dim = 4};
+  EXPECT_THROW(split_heads(Matrix(6, (5 + 2 * 2) * 4), uneven), InternalError);
+}
+
 TEST(ReferenceAttention, IsTheSoftmaxOverPositionsUpToTheQuerys) {
   const Matrix qkv = random_matrix(kSamples * 6, kColumns);
   const CoreAttention attention = core_attention(split_heads(qkv, kSizes), kSizes);
