@@ -59,7 +59,7 @@ std::string error_text(const sim::Place& place) {
 }
 
 std::string bound_text(const sim::Place& place) {
-  return place.bound == 0.0 ? "exact" : fmt::format("{:g}", place.bound);
+  return place.bound == 0.0 ? "exact" : fmt::format("{:.3g}", place.bound);
 }
 
 Tone tone_of(Verdict verdict, std::int64_t count) {

@@ -35,6 +35,22 @@ std::vector<Broken> broken_dense_cases() {
        },
        "gather_output and sp exclude each other"},
       {[](Case& c) { c.layout.tp = 7; }, "intermediate_size 48 is not divisible by tp 7"},
+      {[](Case& c) { c.layout.vpp = 2; }, "vpp 2 needs pp above 1"},
+      {[](Case& c) { c.layout.pp = 3; },
+       "num_hidden_layers 2 is not divisible by pp 3 times vpp 1"},
+      {[](Case& c) { c.layout.dp = 5; },
+       "global_batch 12 is not divisible by dp 5 times micro_batch 1"},
+      {[](Case& c) { c.layout.cp = 8; }, "seq 8 is not divisible by twice cp 8"},
+      {[](Case& c) {
+         c.layout.sp = true;
+         c.layout.tp = 16;
+       },
+       "seq 8 is not divisible by cp 1 times tp 16"},
+  };
+}
+
+std::vector<Broken> broken_attention_cases() {
+  return {
       {[](Case& c) {
          c.model.attention = Attention::kCausal;
          c.model.num_key_value_heads = 3;
@@ -84,17 +100,6 @@ std::vector<Broken> broken_dense_cases() {
          c.model.head_dim = 2;
        },
        "a layer norm of each head needs a head_dim above 2, and it is 2"},
-      {[](Case& c) { c.layout.vpp = 2; }, "vpp 2 needs pp above 1"},
-      {[](Case& c) { c.layout.pp = 3; },
-       "num_hidden_layers 2 is not divisible by pp 3 times vpp 1"},
-      {[](Case& c) { c.layout.dp = 5; },
-       "global_batch 12 is not divisible by dp 5 times micro_batch 1"},
-      {[](Case& c) { c.layout.cp = 8; }, "seq 8 is not divisible by twice cp 8"},
-      {[](Case& c) {
-         c.layout.sp = true;
-         c.layout.tp = 16;
-       },
-       "seq 8 is not divisible by cp 1 times tp 16"},
   };
 }
 
@@ -145,6 +150,7 @@ std::vector<Broken> broken_expert_cases() {
 
 TEST(RulesTest, EveryRuleHasACaseThatBreaksItAndIsToldWithItsNumbers) {
   std::vector<Broken> broken = broken_dense_cases();
+  for (const Broken& row : broken_attention_cases()) broken.push_back(row);
   for (const Broken& row : broken_expert_cases()) broken.push_back(row);
   ASSERT_EQ(broken.size(), rules().size());
   for (std::size_t i = 0; i < broken.size(); ++i) {
