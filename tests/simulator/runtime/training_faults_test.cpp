@@ -43,8 +43,9 @@ void expect_starts_with(const std::string& text, const std::string& start) {
 }
 
 // On fibers and threads, in all modes of completion, with two schedules.
-void expect_blame(const std::vector<TrainingFault>& faults, const Blame& blame) {
-  const Case c = faulty_case();
+void expect_blame(const std::vector<TrainingFault>& faults,
+                  const Blame& blame,
+                  const Case& c = faulty_case()) {
   for (const RankHost host : {RankHost::kFibers, RankHost::kThreads}) {
     for (const Completion completion :
          {Completion::kEarly, Completion::kLate, Completion::kSeeded}) {
@@ -106,9 +107,17 @@ TEST(TrainingFaults, ARankThatThrowsIsToldInFull) {
             "deadlock: rank 0 (tp 0, dp 0) waits for rank 4 (tp 0, dp 2) in all_reduce "
             "'finalize.totals_sum' on dp_cp#0 {0, 2, 4}, rank 4 (tp 0, dp 2) threw: index 97 is "
             "outside of the vocabulary\n"
-            "2 of 6 ranks wait and none can be woken:\n"
+            "5 of 6 ranks wait and none can be woken:\n"
             "  rank 0 (tp 0, dp 0), rank 2 (tp 0, dp 1): waits for all_reduce "
             "'finalize.totals_sum' on dp_cp#0 {0, 2, 4} (call 8)\n"
+            "    missing: rank 4 (tp 0, dp 2), which threw: index 97 is outside of the vocabulary\n"
+            "  rank 1 (tp 1, dp 0): waits for all_reduce 'grad_norm.sum' on mp#0 {0, 1} (call 4)\n"
+            "    missing: rank 0 (tp 0, dp 0), which waits for all_reduce 'finalize.totals_sum' on "
+            "dp_cp#0 {0, 2, 4}\n"
+            "  rank 3 (tp 1, dp 1): waits for all_reduce 'grad_norm.sum' on mp#1 {2, 3} (call 4)\n"
+            "    missing: rank 2 (tp 0, dp 1), which waits for all_reduce 'finalize.totals_sum' on "
+            "dp_cp#0 {0, 2, 4}\n"
+            "  rank 5 (tp 1, dp 2): waits for all_reduce 'grad_norm.sum' on mp#2 {4, 5} (call 4)\n"
             "    missing: rank 4 (tp 0, dp 2), which threw: index 97 is outside of the vocabulary");
 }
 
@@ -205,16 +214,21 @@ TEST(TrainingFaults, ACallOnTheWrongGroupIsToldWithTheRightOne) {
              ", the wrong group: rank 0 (tp 0, dp 0), rank 4 (tp 0, dp 2) call it on "
              "dp_cp#0 {0, 2, 4}\n"});
   }
-  // Here two calls meet in the wrong group, and what does not match comes first.
+  // Under sequence parallelism two calls meet in the wrong group, and what does not match comes
+  // first.
+  Case c = faulty_case();
+  c.layout.sp = true;
   expect_blame({{.rank = 2, .label = kBucket0, .instead = send_to_group(GroupKind::kTp)}},
                {FindingKind::kMismatch,
                 {Rank{2}},
                 "rank 2 (tp 0, dp 1) calls all_reduce 'finalize.dp_sum.bucket0' where rank 3 "
-                "(tp 1, dp 1) calls all_reduce 'forward.reduce.embedding.word_embeddings' on tp#1 "
-                "{2, 3} (call 33 of the group)\n"
+                "(tp 1, dp 1) calls all_reduce "
+                "'finalize.tp_sum.decoder.layers.0.mlp.linear_fc1.layer_norm_weight' on tp#1 "
+                "{2, 3} (call 57 of the group)\n"
                 "rank 2 (tp 0, dp 1) calls all_reduce 'finalize.dp_sum.bucket0' on tp#1 {2, 3}, "
                 "the wrong group: rank 0 (tp 0, dp 0), rank 4 (tp 0, dp 2) call it on dp_cp#0 "
-                "{0, 2, 4}\n"});
+                "{0, 2, 4}\n"},
+               c);
 }
 
 TEST(TrainingFaults, SwappedCallsAreASkippedOne) {

@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "core/base/digest.h"
+#include "core/base/errors.h"
 #include "core/config/presets.h"
 
 namespace lockstep::sim {
@@ -107,8 +108,8 @@ TEST(Trial, ADifferentSeedIsADifferentTrial) {
 
 TEST(Trial, WhatCannotBePlannedNeverStartsAndTheNextTrialRuns) {
   Case c = small_case(2, 2);
-  c.recipe.optimizer = Optimizer::kAdamW;
-  EXPECT_THROW(run_trial(c, {}), std::exception);
+  c.defects = {"no-such-defect"};
+  EXPECT_THROW(run_trial(c, {}), UsageError);
   digest_of(small_case(2, 2));
 }
 
