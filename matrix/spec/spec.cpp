@@ -66,7 +66,6 @@ class SpecReader {
     for (const auto& [key, value] : entries_of(root)) read_key(key, value);
     if (spec_.name.empty()) fail_at(root, "key 'name' is missing");
     refuse_both_batches();
-    refuse_unbuilt(root);
     return std::move(spec_);
   }
 
@@ -272,7 +271,6 @@ class SpecReader {
   }
 
   void refuse_both_batches() const;
-  void refuse_unbuilt(const YamlNode& root) const;
 
   Spec spec_;
   std::span<const KnownCheck> checks_;
@@ -294,34 +292,6 @@ void SpecReader::refuse_both_batches() const {
       if (++num_given == 1) continue;
       fail(spec_.file, setting.place, "give global_batch or num_micro_batches, never both");
     }
-  }
-}
-
-// A default that is not built counts too unless the preset, the base or an axis replaces it. The
-// count of micro-batches is left to expand(), which knows each layout.
-void SpecReader::refuse_unbuilt(const YamlNode& root) const {
-  const auto is_count = [](const Setting& s) { return s.field->name == "num_micro_batches"; };
-  Spec without = spec_;
-  std::vector<Setting> first;
-  for (const SpecAxis& axis : spec_.axes) {
-    first.push_back({.field = axis.field, .value = axis.values.front(), .place = axis.place});
-  }
-  std::erase_if(without.base, is_count);
-  std::erase_if(first, is_count);
-  try {
-    check_built(build_case(without, first));
-  } catch (const UsageError& error) {
-    const bool has_preset =
-        !spec_.preset.empty() ||
-        std::any_of(spec_.axes.begin(), spec_.axes.end(), [](const SpecAxis& axis) {
-          return axis.field->name == "preset";
-        });
-    fail(spec_.file,
-         root.place,
-         has_preset
-             ? error.what()
-             : fmt::format("model: names no preset, as in 'model: {{preset: tiny-linear}}' ({})",
-                           error.what()));
   }
 }
 

@@ -69,9 +69,6 @@ TEST(BadSpec, WithANumberThatOverflowsIsRefused) {
       "lockstep: 1\nname: a\nmodel: {preset: tiny-linear}\naxes: {tp: [99999999999999999999]}\n",
       "bad.yaml:4");
 }
-TEST(BadSpec, WithoutAPresetIsToldToNameOne) {
-  expect_spec_refused("lockstep: 1\nname: a\naxes: {tp: [1]}\n", "model: {preset: tiny-linear}");
-}
 TEST(BadSpec, ThatIsMissingIsRefused) {
   expect_refusal({"sweep", "missing.yaml"}, 2, "missing.yaml");
   expect_refusal({"sweep", "."}, 2, "");

@@ -52,6 +52,15 @@ TEST(ExpandTest, ASpecWithoutAxesIsOneCase) {
   EXPECT_EQ(names_of("axes: {sp: [false]}\n"), Names{"base"});
 }
 
+TEST(ExpandTest, ASpecThatNamesNoModelStartsFromTheDefaults) {
+  const std::vector<NamedCase> cases =
+      expand(parse_spec("lockstep: 1\nname: s\naxes: {tp: [2]}\n", "s.yaml", {}));
+  ASSERT_EQ(cases.size(), 1U);
+  Case expected = default_case();
+  expected.layout.tp = 2;
+  EXPECT_EQ(case_to_json(cases[0].c), case_to_json(expected));
+}
+
 TEST(ExpandTest, CasesHoldTheirValuesOverRecipeAndPreset) {
   const std::vector<NamedCase> cases = cases_of("recipe: {steps: 1}\naxes: {tp: [2], dp: [3]}\n");
   ASSERT_EQ(cases.size(), 1U);

@@ -219,8 +219,8 @@ TEST(SpecErrorTest, WhatIsKnownButNotBuiltSaysSo) {
             "s.yaml:4:20: schedule: gpipe is not built yet; built: none");
   EXPECT_EQ(error_after_head("expand: {strength: 2}\n"),
             "s.yaml:4:10: expand: 'strength' is not built yet; use 'full' or '{sample: N}'");
-  EXPECT_EQ(error_after_head("checks: [loss, races]\n"),
-            "s.yaml:4:16: checks: 'races' is not built yet");
+  EXPECT_EQ(error_after_head("checks: [loss, norms]\n"),
+            "s.yaml:4:16: checks: 'norms' is not built yet");
   EXPECT_EQ(error_of("lockstep: 1\nname: s\nmodel: {hf: x}\n"),
             "s.yaml:3:9: model: 'hf' is not built yet; name a preset");
   EXPECT_EQ(error_of("lockstep: 1\nname: s\nmodel: {preset: tiny-moe}\n"),
