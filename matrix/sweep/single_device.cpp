@@ -40,7 +40,8 @@ sim::OracleStep step_of(const StepResult& result) {
   step.gradients = tensors_of(result.gradients);
   step.clipped_gradients = tensors_of(result.clipped_gradients);
   step.gradient_norm = result.gradient_norm;
-  step.parameters = tensors_of(result.parameters);
+  // Where parameters are rounded from masters, masters are what the reference updates.
+  step.parameters = tensors_of(result.masters.empty() ? result.parameters : result.masters);
   step.parameter_norm = result.parameter_norm;
   return step;
 }

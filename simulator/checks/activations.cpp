@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "simulator/checks/inherited.h"
 #include "simulator/checks/tensors.h"
 
 namespace lockstep::sim {
@@ -57,7 +60,10 @@ class ActivationComparison {
   Tally& tally() { return comparison_.tally(); }
   CheckResult conclude() && { return std::move(comparison_).conclude(); }
 
-  void compare_step(std::size_t step, const OracleStep& oracle, const StepMeasures& measures) {
+  void compare_step(std::size_t step, const MeasuredOracle& measured) {
+    const OracleStep& oracle = measured.steps()[step];
+    const StepMeasures& measures = measured.measures(step);
+    const double inherited = inherited_error(trial_, measured, step);
     const std::size_t num_micro = oracle.activations.size();
     const std::vector<std::vector<Traced>> traced = traced_in(trial_, step, num_micro);
     std::size_t num_modules = 0;
@@ -69,10 +75,11 @@ class ActivationComparison {
     for (std::size_t i = 0; i < num_modules; ++i) {
       for (std::size_t g = 0; g < num_micro; ++g) {
         if (i >= oracle.activations[g].size()) continue;
-        const OracleTensor& reference = oracle.activations[g][i];
-        comparison_.compare(shards_of(traced[g], i, reference.name),
-                            {.reference = reference,
-                             .measure = measures.activations[g][i],
+        const Yardstick against{.reference = oracle.activations[g][i],
+                                .measure = measures.activations[g][i],
+                                .inherited = inherited};
+        comparison_.compare(shards_of(traced[g], i, against.reference.name),
+                            {.against = against,
                              .index = i + num_modules * (g % dp()),
                              .step = step,
                              .micro_batch = g});
@@ -121,7 +128,7 @@ CheckResult check_activations(const TrialResult& trial, const MeasuredOracle& or
   const std::string misfit = steps_misfit_of(trial, oracle);
   if (!misfit.empty()) comparison.tally().fail(misfit);
   for (std::size_t step = 0; step < oracle.steps().size(); ++step) {
-    comparison.compare_step(step, oracle.steps()[step], oracle.measures(step));
+    comparison.compare_step(step, oracle);
   }
   return std::move(comparison).conclude();
 }

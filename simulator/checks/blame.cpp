@@ -57,14 +57,13 @@ std::string explain(const Shard& shard,
 
 void blame(const TrialResult& trial,
            std::span<const RankShard> shards,
-           const OracleTensor& reference,
-           const BlockMeasure& measure,
+           const Yardstick& against,
            std::span<const NamedSize> sizes,
            Place& place) {
   const RankShard* worst_holder = &shards.front();
   BlockError worst;
   for (const RankShard& held : shards) {
-    const BlockError own = measure.worst(deviations_of(*held.shard, reference));
+    const BlockError own = against.worst(deviations_of(*held.shard, against.reference));
     if (!own.holds()) place.ranks.push_back(held.rank);
     if (!is_worse(excess(own.error, own.bound), excess(worst.error, worst.bound))) continue;
     worst = own;
@@ -72,9 +71,9 @@ void blame(const TrialResult& trial,
   }
   // Parts of one block may each be within the bound and not so together.
   if (place.ranks.empty()) place.ranks.push_back(worst_holder->rank);
-  place.hint = explain(*worst_holder->shard, reference.values, worst.block, sizes);
+  place.hint = explain(*worst_holder->shard, against.reference.values, worst.block, sizes);
   if (names_cause(place.hint)) return;
-  const std::string sum = missing_sum_hint(trial, shards, reference, measure);
+  const std::string sum = missing_sum_hint(trial, shards, against);
   if (!sum.empty()) place.hint = sum;
 }
 

@@ -16,8 +16,7 @@ namespace lockstep::sim {
 // them.
 void blame(const TrialResult& trial,
            std::span<const RankShard> shards,
-           const OracleTensor& reference,
-           const BlockMeasure& measure,
+           const Yardstick& against,
            std::span<const NamedSize> sizes,
            Place& place);
 

@@ -47,13 +47,9 @@ double norm_of_deviations(std::span<const double> deviations) {
 
 }  // namespace
 
-std::vector<double> single_device_bounds(std::span<const double> errors) {
-  if (errors.empty()) return {};
-  const double floor = norm_of(errors) / std::sqrt(static_cast<double>(errors.size()));
-  std::vector<double> bounds;
-  bounds.reserve(errors.size());
-  for (const double error : errors) bounds.push_back(kSingleDeviceFactor * std::max(error, floor));
-  return bounds;
+double root_mean_square(std::span<const double> values) {
+  if (values.empty()) return 0.0;
+  return norm_of(values) / std::sqrt(static_cast<double>(values.size()));
 }
 
 double norm_of_all(const std::vector<OracleTensor>& tensors) {
@@ -100,7 +96,14 @@ BlockMeasure::BlockMeasure(const OracleTensor& reference,
   for (std::size_t block = 0; block < denominators_.size(); ++block) {
     errors.push_back(error_of(deviations, block));
   }
-  bounds_ = single_device_bounds(errors);
+  const double usual_error = root_mean_square(errors);
+  const double usual_deviation = root_mean_square(deviations);
+  for (std::size_t block = 0; block < denominators_.size(); ++block) {
+    const auto count = static_cast<double>(block_of(deviations, block).size());
+    const double usual_difference = usual_deviation * std::sqrt(count);
+    const double floor = usual_difference == 0.0 ? 0.0 : usual_difference / denominators_[block];
+    bounds_[block] = kSingleDeviceFactor * std::max({errors[block], usual_error, floor});
+  }
 }
 
 double BlockMeasure::error_of(std::span<const double> deviations, std::size_t block) const {
@@ -109,18 +112,29 @@ double BlockMeasure::error_of(std::span<const double> deviations, std::size_t bl
   return difference == 0.0 ? 0.0 : difference / denominators_[block];
 }
 
-BlockError BlockMeasure::worst(std::span<const double> deviations) const {
+BlockError BlockMeasure::worst(std::span<const double> deviations, double inherited) const {
+  const double floor = kSingleDeviceFactor * inherited;
   BlockError worst;
-  if (!bounds_.empty()) worst.bound = bounds_[0];
+  if (!bounds_.empty()) worst.bound = std::max(bounds_[0], floor);
   double worst_excess = 0.0;
   for (std::size_t block = 0; block < denominators_.size(); ++block) {
     const double error = error_of(deviations, block);
-    const double times = excess(error, bounds_[block]);
+    const double bound = std::max(bounds_[block], floor);
+    const double times = excess(error, bound);
     if (!is_worse(times, worst_excess)) continue;
     worst_excess = times;
-    worst = {.error = error, .bound = bounds_[block], .block = static_cast<std::int64_t>(block)};
+    worst = {.error = error, .bound = bound, .block = static_cast<std::int64_t>(block)};
   }
   return worst;
+}
+
+double BlockMeasure::largest_error(std::span<const double> deviations) const {
+  double largest = 0.0;
+  for (std::size_t block = 0; block < denominators_.size(); ++block) {
+    const double error = error_of(deviations, block);
+    if (is_worse(error, largest)) largest = error;
+  }
+  return largest;
 }
 
 }  // namespace lockstep::sim

@@ -4,7 +4,9 @@
 // difference is 0; norms are the reference's. "All tensors" are those of the same step and kind:
 // all gradients where gradients are compared, all activations of a micro-batch where those are.
 // A block holds where error <= its bound: in f64 one number, in lower precision kSingleDeviceFactor
-// times the error of the single-device run there, which is at least that run's RMS block error.
+// times the error of the single-device run there. That error alone may be small by luck: it counts
+// as at least the tensor's RMS block error, of errors and of differences. The latter is for blocks
+// in which large terms cancel: they are off as far as others, and further for their size.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +22,7 @@ inline constexpr std::int64_t kBlockElements = 32;
 inline constexpr double kBoundF64 = 1e-10;
 inline constexpr double kSingleDeviceFactor = 8.0;
 
-// The bounds of the single-device rule, from the errors of that run.
-std::vector<double> single_device_bounds(std::span<const double> errors);
+double root_mean_square(std::span<const double> values);
 
 // Over the elements of all of them together.
 double norm_of_all(const std::vector<OracleTensor>& tensors);
@@ -50,14 +51,28 @@ class BlockMeasure {
                const OracleTensor& single_device);
 
   // The block whose error is the most times its bound. `deviations`: as deviations_of gives them,
-  // or the largest of several holders.
-  BlockError worst(std::span<const double> deviations) const;
+  // or the largest of several holders. `inherited`: an error that every block may have for what it
+  // was made from (inherited.h), another floor of the single-device rule.
+  BlockError worst(std::span<const double> deviations, double inherited = 0.0) const;
+  // Of all blocks, whatever their bounds.
+  double largest_error(std::span<const double> deviations) const;
 
  private:
   double error_of(std::span<const double> deviations, std::size_t block) const;
 
   std::vector<double> denominators_;  // by block
   std::vector<double> bounds_;        // by block
+};
+
+// What one tensor of a trial is held against.
+struct Yardstick {
+  const OracleTensor& reference;
+  const BlockMeasure& measure;
+  double inherited = 0.0;
+
+  BlockError worst(std::span<const double> deviations) const {
+    return measure.worst(deviations, inherited);
+  }
 };
 
 }  // namespace lockstep::sim

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <span>
 
+#include "simulator/checks/block_error.h"
 #include "simulator/checks/holdings.h"
+#include "simulator/checks/inherited.h"
 #include "simulator/checks/scalars.h"
 #include "simulator/checks/tally.h"
 
@@ -22,7 +24,10 @@ class LossComparison {
   Tally& tally() { return tally_; }
   CheckResult conclude() && { return std::move(tally_).conclude(); }
 
-  void compare_step(std::size_t step, const OracleStep& oracle, const StepMeasures& measures) {
+  void compare_step(std::size_t step, const MeasuredOracle& measured) {
+    const OracleStep& oracle = measured.steps()[step];
+    const StepMeasures& measures = measured.measures(step);
+    inherited_bound_ = kSingleDeviceFactor * inherited_error(trial_, measured, step);
     const auto num_micro = static_cast<std::int64_t>(oracle.micro_batch_losses.size());
     const std::int64_t holders = num_holders(trial_.c) / trial_.c.layout.dp;
     for (std::int64_t g = 0; g < num_micro; ++g) {
@@ -41,7 +46,7 @@ class LossComparison {
     compare({.name = "global loss",
              .step = step,
              .reference = oracle.loss,
-             .bound = measures.loss_bound,
+             .bound = std::max(measures.loss_bound, inherited_bound_),
              .error = loss_error},
             losses);
     tally_.end_stage();
@@ -67,7 +72,7 @@ class LossComparison {
     compare({.name = name,
              .step = step,
              .reference = oracle.micro_batch_losses[index],
-             .bound = measures.micro_batch_loss_bounds[index],
+             .bound = std::max(measures.micro_batch_loss_bounds[index], inherited_bound_),
              .error = loss_error},
             losses);
   }
@@ -120,6 +125,7 @@ class LossComparison {
   const TrialResult& trial_;
   std::vector<NamedSize> sizes_;
   Tally tally_;
+  double inherited_bound_ = 0.0;  // of the step
 };
 
 }  // namespace
@@ -129,7 +135,7 @@ CheckResult check_loss(const TrialResult& trial, const MeasuredOracle& oracle) {
   const std::string misfit = steps_misfit_of(trial, oracle);
   if (!misfit.empty()) comparison.tally().fail(misfit);
   for (std::size_t step = 0; step < oracle.steps().size(); ++step) {
-    comparison.compare_step(step, oracle.steps()[step], oracle.measures(step));
+    comparison.compare_step(step, oracle);
   }
   return std::move(comparison).conclude();
 }

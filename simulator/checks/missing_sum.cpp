@@ -44,14 +44,13 @@ bool holds_any(const Group& group, std::span<const RankShard> shards) {
 // Whether what each group that holds the tensor has of it adds up to the reference.
 bool adds_up(const std::vector<Group>& groups,
              std::span<const RankShard> shards,
-             const OracleTensor& reference,
-             const BlockMeasure& measure) {
+             const Yardstick& against) {
   if (groups.front().size() == 1) return false;
   return std::all_of(groups.begin(), groups.end(), [&](const Group& group) {
     // A micro-batch is one dp rank's: the groups of others have no part in it.
     if (!holds_any(group, shards)) return true;
     const std::optional<Shard> sum = sum_over(group, shards);
-    return sum.has_value() && measure.worst(deviations_of(*sum, reference)).holds();
+    return sum.has_value() && against.worst(deviations_of(*sum, against.reference)).holds();
   });
 }
 
@@ -59,11 +58,10 @@ bool adds_up(const std::vector<Group>& groups,
 
 std::string missing_sum_hint(const TrialResult& trial,
                              std::span<const RankShard> shards,
-                             const OracleTensor& reference,
-                             const BlockMeasure& measure) {
+                             const Yardstick& against) {
   const Mesh mesh(trial.c.layout);
   for (const GroupKind kind : {GroupKind::kTp, GroupKind::kCp, GroupKind::kDp, GroupKind::kDpCp}) {
-    if (adds_up(mesh.groups(kind), shards, reference, measure)) {
+    if (adds_up(mesh.groups(kind), shards, against)) {
       return "sum over " + std::string(name_of(kind)) + " = reference: not summed there";
     }
   }

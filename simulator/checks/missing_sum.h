@@ -15,7 +15,6 @@ namespace lockstep::sim {
 // its ranks hold of one tensor gives the reference within its bounds. Empty where no axis does.
 std::string missing_sum_hint(const TrialResult& trial,
                              std::span<const RankShard> shards,
-                             const OracleTensor& reference,
-                             const BlockMeasure& measure);
+                             const Yardstick& against);
 
 }  // namespace lockstep::sim

@@ -1,11 +1,13 @@
 // The probes, then the norms of every step as numbers.
 #include "simulator/checks/norms.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
 #include "simulator/checks/dealing.h"
 #include "simulator/checks/holdings.h"
+#include "simulator/checks/inherited.h"
 #include "simulator/checks/probes.h"
 #include "simulator/checks/scalars.h"
 
@@ -38,13 +40,14 @@ class NormComparison {
 
   void compare(std::size_t step,
                const NormKind& kind,
-               const OracleStep& oracle,
-               const StepMeasures& measures) {
+               const MeasuredOracle& oracle,
+               double inherited) {
     const std::vector<RankValue> values = values_of(step, kind);
-    const Scalar scalar{.name = std::string(kind.name),
-                        .step = step,
-                        .reference = oracle.*kind.reference,
-                        .bound = measures.*kind.bound};
+    const Scalar scalar{
+        .name = std::string(kind.name),
+        .step = step,
+        .reference = oracle.steps()[step].*kind.reference,
+        .bound = std::max(oracle.measures(step).*kind.bound, kSingleDeviceFactor * inherited)};
     const std::int64_t world = world_size(trial_.c.layout);
     tally_.expect(world + world - 1);
     compare_with_reference(scalar, values, sizes_, tally_);
@@ -105,13 +108,14 @@ CheckResult check_norms(const TrialResult& trial, const MeasuredOracle& oracle) 
   const bool is_f64 = recipe.dtype == Precision::kF64;
   const TensorKind masters = has_masters(recipe) ? TensorKind::kMaster : TensorKind::kParameter;
   for (std::size_t step = 0; step < oracle.steps().size(); ++step) {
-    const OracleStep& reference = oracle.steps()[step];
-    comparison.compare(step, kGradientNorm, reference, oracle.measures(step));
+    const std::vector<OracleTensor>& names = oracle.steps()[step].parameters;
+    const double inherited = inherited_error(trial, oracle, step);
+    comparison.compare(step, kGradientNorm, oracle, inherited);
     if (!is_f64) {
-      comparison.compare_with_own(step, kGradientNorm, TensorKind::kGradient, reference.parameters);
+      comparison.compare_with_own(step, kGradientNorm, TensorKind::kGradient, names);
     }
-    comparison.compare(step, kParameterNorm, reference, oracle.measures(step));
-    if (!is_f64) comparison.compare_with_own(step, kParameterNorm, masters, reference.parameters);
+    comparison.compare(step, kParameterNorm, oracle, inherited);
+    if (!is_f64) comparison.compare_with_own(step, kParameterNorm, masters, names);
     comparison.tally().end_stage();
   }
   return std::move(comparison).conclude();

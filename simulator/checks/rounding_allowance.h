@@ -21,10 +21,10 @@ namespace lockstep::sim {
 
 // What goes into the update of one tensor; the moments are empty for sgd.
 struct UpdateInputs {
-  std::vector<double> gradient;
-  std::vector<double> master;
-  std::vector<double> exp_avg;
-  std::vector<double> exp_avg_sq;
+  std::vector<double> gradient = {};
+  std::vector<double> master = {};
+  std::vector<double> exp_avg = {};
+  std::vector<double> exp_avg_sq = {};
   double weight_decay = 0.0;
   std::int64_t step = 1;  // of updates, from 1
 };

@@ -7,14 +7,15 @@
 #include <utility>
 
 #include "simulator/checks/blame.h"
+#include "simulator/checks/inherited.h"
 
 namespace lockstep::sim {
 namespace {
 
 std::string where_of(const ComparedTensor& tensor) {
-  if (!tensor.micro_batch.has_value()) return at_step(tensor.reference.name, tensor.step);
-  return at_step(fmt::format("{}, micro-batch {}", tensor.reference.name, *tensor.micro_batch),
-                 tensor.step);
+  const std::string& name = tensor.against.reference.name;
+  if (!tensor.micro_batch.has_value()) return at_step(name, tensor.step);
+  return at_step(fmt::format("{}, micro-batch {}", name, *tensor.micro_batch), tensor.step);
 }
 
 // NaN is kept, and nothing replaces it.
@@ -60,16 +61,16 @@ void TensorComparison::compare(std::span<const RankShard> shards, const Compared
     tally_.fail(where_of(tensor) + ": " + dealing.problem);
     return;
   }
-  const OracleTensor& reference = tensor.reference;
+  const OracleTensor& reference = tensor.against.reference;
   if (dealing.parts.front().frame.full_shape != reference.shape) {
     tally_.fail(where_of(tensor) + ": another full shape than the reference's");
     return;
   }
   measure_deviations(dealing, shards, reference.values);
-  const BlockError worst = tensor.measure.worst(deviations_);
+  const BlockError worst = tensor.against.worst(deviations_);
   if (!tally_.counts(worst.error, worst.bound, static_cast<std::int64_t>(shards.size()))) return;
   Place place{.where = where_of(tensor), .error = worst.error, .bound = worst.bound};
-  if (!worst.holds()) blame(trial_, shards, reference, tensor.measure, sizes_, place);
+  if (!worst.holds()) blame(trial_, shards, tensor.against, sizes_, place);
   tally_.add(std::move(place));
 }
 
@@ -84,11 +85,12 @@ CheckResult compare_tensors(const std::string& check,
     const std::vector<OracleTensor>& references = oracle.steps()[step].*kind.reference;
     const std::vector<BlockMeasure>& measures = oracle.measures(step).*kind.measures;
     comparison.tally().expect(static_cast<std::int64_t>(references.size()) * num_holders(trial.c));
+    const double inherited = inherited_error(trial, oracle, step);
     for (std::size_t i = 0; i < references.size(); ++i) {
       const TensorId id{.kind = kind.kind, .step = step, .index = i, .name = references[i].name};
-      comparison.compare(
-          shards_of(trial, id),
-          {.reference = references[i], .measure = measures[i], .index = i, .step = step});
+      const Yardstick against{
+          .reference = references[i], .measure = measures[i], .inherited = inherited};
+      comparison.compare(shards_of(trial, id), {.against = against, .index = i, .step = step});
     }
     comparison.tally().end_stage();
   }

@@ -16,10 +16,9 @@
 
 namespace lockstep::sim {
 
-// What is compared, and where it stands.
+// What a tensor is compared with, and where it stands.
 struct ComparedTensor {
-  const OracleTensor& reference;
-  const BlockMeasure& measure;
+  Yardstick against;
   std::size_t index = 0;  // in its list: tensors of one index are dealt alike
   std::size_t step = 0;
   std::optional<std::size_t> micro_batch = {};

@@ -22,6 +22,13 @@ Case small_case(std::int64_t tp, std::int64_t dp) {
   return c;
 }
 
+Case dense_case(std::int64_t tp, std::int64_t dp) {
+  Case c = preset_case("tiny-dense");
+  c.layout.tp = tp;
+  c.layout.dp = dp;
+  return c;
+}
+
 Names names_of(const CaseResult& result) {
   Names names;
   for (const sim::CheckResult& check : result.checks) names.push_back(check.check);
@@ -29,10 +36,19 @@ Names names_of(const CaseResult& result) {
 }
 
 TEST(RunCase, RunsEveryCheckThatIsBuiltUnlessAsked) {
-  const CaseResult result = CaseRunner({}).run("name", small_case(2, 3));
+  const CaseResult result = CaseRunner({}).run("name", dense_case(2, 3));
   EXPECT_EQ(result.verdict, Verdict::kPass) << result.reason;
   EXPECT_EQ(result.name, "name");
-  EXPECT_EQ(names_of(result), (Names{"loss", "grads", "replicas", "params", "collectives"}));
+  EXPECT_EQ(names_of(result),
+            (Names{"loss",
+                   "activations",
+                   "grads",
+                   "replicas",
+                   "norms",
+                   "clip",
+                   "update",
+                   "params",
+                   "collectives"}));
   for (const sim::CheckResult& check : result.checks) {
     EXPECT_EQ(check.verdict, CheckVerdict::kPass) << check.check;
     EXPECT_GT(check.compared, 0) << check.check;
@@ -99,6 +115,25 @@ TEST(RunCase, JudgesEachCaseByItsOwnReferenceWhateverRanBefore) {
   }
 }
 
+TEST(RunCase, HoldsLowerPrecisionsAgainstACleanRunOnASingleDevice) {
+  for (const Precision precision : {Precision::kF32, Precision::kBF16}) {
+    CaseRunner runner({});
+    Case c = dense_case(2, 3);
+    c.layout.sp = true;
+    c.recipe.dtype = precision;
+    const CaseResult clean = runner.run("clean", c);
+    EXPECT_EQ(clean.verdict, Verdict::kPass) << clean.reason;
+    for (const sim::CheckResult& check : clean.checks) {
+      const bool applies = check.check != "params";
+      EXPECT_EQ(check.verdict, applies ? CheckVerdict::kPass : CheckVerdict::kNotApplicable)
+          << check.check << " " << check.worst.where << " " << check.worst.error;
+    }
+    // The run that it is held against has no defects, though its reference is the same.
+    c.defects = {"B27-dp-reduction-missing"};
+    EXPECT_EQ(runner.run("defect", c).verdict, Verdict::kFail);
+  }
+}
+
 TEST(RunCase, PassesWhereARankHoldsNothingButPaddingOfTheVocabulary) {
   Case c = small_case(2, 2);
   c.model.vocab_divisor = 128;  // 90 tokens all lie on the first tp rank
@@ -112,7 +147,7 @@ TEST(RunCase, SaysOfAnUnfinishedTrialOnlyThatItsRankFailed) {
   const CaseResult result = CaseRunner({}).run("broken", c);
   EXPECT_EQ(result.verdict, Verdict::kError);
   EXPECT_NE(result.reason.find("rank "), std::string::npos) << result.reason;
-  ASSERT_EQ(result.checks.size(), 5U);
+  ASSERT_EQ(result.checks.size(), 9U);
   for (const sim::CheckResult& check : result.checks) {
     if (check.check == "collectives") {
       EXPECT_EQ(check.verdict, CheckVerdict::kFail);

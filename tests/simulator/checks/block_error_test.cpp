@@ -88,17 +88,17 @@ TEST(BlockError, HoldsABlockOfF64AgainstOneBound) {
 
 // The tensor of a single-device run that is off by these errors in the blocks.
 OracleTensor single_device(double first, double second, double third) {
-  OracleTensor tensor = tensor_of(std::vector<double>(65, 1.0));
+  OracleTensor tensor = tensor_of(std::vector<double>(96, 1.0));
   tensor.values[0] += first * std::sqrt(32.0);
   tensor.values[32] += second * std::sqrt(32.0);
-  tensor.values[64] += third;
+  tensor.values[64] += third * std::sqrt(32.0);
   return tensor;
 }
 
 BlockError worst_against(const OracleTensor& single, std::size_t element, double error) {
-  std::vector<double> deviations(65, 0.0);
-  deviations[element] = element == 64 ? error : error * std::sqrt(32.0);
-  return BlockMeasure(tensor_of(std::vector<double>(65, 1.0)), 0.0, single).worst(deviations);
+  std::vector<double> deviations(96, 0.0);
+  deviations[element] = error * std::sqrt(32.0);
+  return BlockMeasure(tensor_of(std::vector<double>(96, 1.0)), 0.0, single).worst(deviations);
 }
 
 TEST(SingleDeviceRule, AllowsEightTimesTheErrorOfTheSameBlock) {
@@ -115,13 +115,39 @@ TEST(SingleDeviceRule, AllowsEightTimesTheRmsErrorOfTheTensorWhereItsBlockIsNear
   EXPECT_FALSE(worst_against(single, 64, 8.1 * rms).holds());
 }
 
+TEST(SingleDeviceRule, AllowsABlockOfTinyValuesToBeOffAsFarAsOthers) {
+  // The second block is a thousandth of the others.
+  std::vector<double> values(96, 1.0);
+  for (std::size_t i = 32; i < 64; ++i) values[i] = 1e-3;
+  const OracleTensor reference = tensor_of(values);
+  for (std::size_t i = 0; i < 96; ++i) values[i] += i < 32 || i >= 64 ? 1e-6 : 0.0;
+  const BlockMeasure measure(reference, 0.0, tensor_of(values));
+  const double rms = 1e-6 * std::sqrt(2.0 / 3.0);
+  std::vector<double> deviations(96, 0.0);
+  for (std::size_t i = 32; i < 64; ++i) deviations[i] = 7.9 * rms;
+  EXPECT_TRUE(measure.worst(deviations).holds());
+  for (std::size_t i = 32; i < 64; ++i) deviations[i] = 8.1 * rms;
+  EXPECT_FALSE(measure.worst(deviations).holds());
+}
+
+TEST(SingleDeviceRule, AllowsEightTimesWhatTheStepInherits) {
+  const BlockMeasure measure(
+      tensor_of(std::vector<double>(96, 1.0)), 0.0, single_device(1e-6, 1e-6, 1e-6));
+  std::vector<double> deviations(96, 0.0);
+  deviations[64] = 7.9e-4 * std::sqrt(32.0);
+  EXPECT_FALSE(measure.worst(deviations).holds());
+  EXPECT_TRUE(measure.worst(deviations, 1e-4).holds());
+  deviations[64] = 8.1e-4 * std::sqrt(32.0);
+  EXPECT_FALSE(measure.worst(deviations, 1e-4).holds());
+}
+
 TEST(SingleDeviceRule, PicksTheBlockThatIsMostBeyondItsOwnBound) {
   const OracleTensor single = single_device(1e-2, 0.0, 0.0);
-  std::vector<double> deviations(65, 0.0);
-  deviations[0] = 7e-2 * std::sqrt(32.0);  // the larger error, within its bound of 8e-2
-  deviations[64] = 5e-2;                   // of 8e-2 / sqrt(3)
+  std::vector<double> deviations(96, 0.0);
+  deviations[0] = 7e-2 * std::sqrt(32.0);   // the larger error, within its bound of 8e-2
+  deviations[64] = 5e-2 * std::sqrt(32.0);  // of 8e-2 / sqrt(3)
   const BlockError worst =
-      BlockMeasure(tensor_of(std::vector<double>(65, 1.0)), 0.0, single).worst(deviations);
+      BlockMeasure(tensor_of(std::vector<double>(96, 1.0)), 0.0, single).worst(deviations);
   EXPECT_EQ(worst.block, 2);
   EXPECT_FALSE(worst.holds());
 }
@@ -135,7 +161,7 @@ TEST(SingleDeviceRule, AllowsNoErrorWhereTheSingleDeviceHasNone) {
 TEST(SingleDeviceRule, RefusesAnotherTensor) {
   OracleTensor other = single_device(0.0, 0.0, 0.0);
   other.name = "u";
-  EXPECT_THROW(BlockMeasure(tensor_of(std::vector<double>(65, 1.0)), 0.0, other), InternalError);
+  EXPECT_THROW(BlockMeasure(tensor_of(std::vector<double>(96, 1.0)), 0.0, other), InternalError);
 }
 
 }  // namespace
