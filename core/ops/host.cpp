@@ -1,6 +1,8 @@
 // Host transfers: launches.
 #include "core/ops/host.h"
 
+#include <algorithm>
+
 #include "core/base/errors.h"
 
 namespace lockstep {
@@ -54,7 +56,8 @@ std::vector<double> read_reals(const OpContext& ops,
                                const Tensor& tensor,
                                std::string_view label,
                                double assumed) {
-  std::vector<double> values(static_cast<std::size_t>(tensor.num_elements()), assumed);
+  std::vector<double> values(static_cast<std::size_t>(tensor.num_elements()));
+  if (assumed != 0.0) std::fill(values.begin(), values.end(), assumed);
   const ToHostArgs args{.from = tensor.buffer(), .to = values.data()};
   ops.device.launch(
       {.label = label,
