@@ -78,26 +78,32 @@ void update(const Recipe& recipe, std::int64_t step, const Tensors& gradients, T
 
 }  // namespace
 
-sim::Oracle compute_reference(const Case& c) {
+sim::OracleStep compute_reference_step(const Case& c,
+                                       std::int64_t number,
+                                       const Tensors& parameters) {
   check_supported(c);
+  Batch batch = make_batch(c, number);
+  BatchResult result = run_batch(c, batch, parameters);
+  sim::OracleStep step;
+  step.micro_batch_losses = std::move(result.micro_batch_losses);
+  step.targets = std::move(batch.targets_G);
+  step.loss = result.objective;
+  step.activations = std::move(result.activations);
+  step.gradients = std::move(result.gradients);
+  step.gradient_norm = norm_of(step.gradients);
+  if (c.recipe.clip > 0.0) {
+    step.clipped_gradients = clipped(step.gradients, step.gradient_norm, c.recipe.clip);
+  }
+  return step;
+}
+
+sim::Oracle compute_reference(const Case& c) {
   Training training = start(c);
   sim::Oracle oracle{.initial_parameters = training.parameters, .steps = {}};
+  const bool clips = c.recipe.clip > 0.0;
   for (std::int64_t number = 0; number < c.recipe.steps; ++number) {
-    Batch batch = make_batch(c, number);
-    BatchResult result = run_batch(c, batch, training.parameters);
-    sim::OracleStep step;
-    step.micro_batch_losses = std::move(result.micro_batch_losses);
-    step.targets = std::move(batch.targets_G);
-    step.loss = result.objective;
-    step.activations = std::move(result.activations);
-    step.gradients = std::move(result.gradients);
-    step.gradient_norm = norm_of(step.gradients);
-    if (c.recipe.clip > 0.0) {
-      step.clipped_gradients = clipped(step.gradients, step.gradient_norm, c.recipe.clip);
-      update(c.recipe, number + 1, step.clipped_gradients, training);
-    } else {
-      update(c.recipe, number + 1, step.gradients, training);
-    }
+    sim::OracleStep step = compute_reference_step(c, number, training.parameters);
+    update(c.recipe, number + 1, clips ? step.clipped_gradients : step.gradients, training);
     step.parameters = training.parameters;
     step.parameter_norm = norm_of(step.parameters);
     oracle.steps.push_back(std::move(step));

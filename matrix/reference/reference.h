@@ -4,6 +4,9 @@
 // data generator and parameter names.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "core/config/case.h"
 #include "simulator/checks/oracle.h"
 
@@ -11,5 +14,11 @@ namespace lockstep::matrix {
 
 // Trains the case's model on one device for its steps. The layout plays no part.
 sim::Oracle compute_reference(const Case& c);
+
+// One step, counted from 0, from the given parameters in the order of the reference's list. What
+// the update makes is left empty.
+sim::OracleStep compute_reference_step(const Case& c,
+                                       std::int64_t number,
+                                       const std::vector<sim::OracleTensor>& parameters);
 
 }  // namespace lockstep::matrix

@@ -12,6 +12,7 @@
 #include "core/config/case_json.h"
 #include "core/config/rules.h"
 #include "matrix/reference/reference.h"
+#include "matrix/sweep/own_steps.h"
 #include "matrix/sweep/single_device.h"
 #include "simulator/checks/checks.h"
 #include "simulator/runtime/trial.h"
@@ -21,17 +22,27 @@ namespace lockstep::matrix {
 // The last references by key. A sweep deals cases of one key in a row, so a few suffice.
 struct CaseRunner::Cache {
   static constexpr std::size_t kKept = 8;
-  std::deque<std::pair<std::string, sim::MeasuredOracle>> references;
 
-  const sim::MeasuredOracle& of(const Case& c) {
+  struct Known {
+    std::string key;
+    sim::Oracle reference;         // kept below f64, where each trial has an oracle of its own
+    sim::MeasuredOracle measured;  // of f64
+  };
+  std::deque<Known> known;
+
+  const Known& of(const Case& c) {
     std::string key = reference_key(c);
-    for (const auto& [known, oracle] : references) {
-      if (known == key) return oracle;
+    for (const Known& one : known) {
+      if (one.key == key) return one;
     }
-    sim::Oracle oracle = compute_reference(c);
-    if (c.recipe.dtype != Precision::kF64) oracle.single_device = run_on_single_device(c);
-    if (references.size() == kKept) references.pop_front();
-    return references.emplace_back(std::move(key), sim::MeasuredOracle(std::move(oracle))).second;
+    Known made{.key = std::move(key), .reference = compute_reference(c), .measured = {}};
+    if (c.recipe.dtype == Precision::kF64) {
+      made.measured = sim::MeasuredOracle(std::move(made.reference));
+    } else {
+      made.reference.single_device = single_device_differences(c, made.reference);
+    }
+    if (known.size() == kKept) known.pop_front();
+    return known.emplace_back(std::move(made));
   }
 };
 
@@ -49,6 +60,13 @@ std::vector<const sim::Check*> chosen_checks(const std::vector<std::string>& nam
     chosen.push_back(check);
   }
   return chosen;
+}
+
+// Below f64: each step from where the trial stood.
+sim::MeasuredOracle oracle_of(const sim::TrialResult& trial, const sim::Oracle& reference) {
+  return sim::MeasuredOracle({.initial_parameters = reference.initial_parameters,
+                              .steps = steps_from_own_masters(trial.c, trial, reference),
+                              .single_device = reference.single_device});
 }
 
 Verdict verdict_of(const std::vector<sim::CheckResult>& checks) {
@@ -100,7 +118,11 @@ void CaseRunner::judge(const Case& c, CaseResult& result) {
     }
     return;
   }
-  const sim::MeasuredOracle& oracle = cache_->of(c);
+  const Cache::Known& known = cache_->of(c);
+  const bool is_f64 = c.recipe.dtype == Precision::kF64;
+  const sim::MeasuredOracle own =
+      is_f64 ? sim::MeasuredOracle() : oracle_of(trial, known.reference);
+  const sim::MeasuredOracle& oracle = is_f64 ? known.measured : own;
   for (const sim::Check* const check : checks) result.checks.push_back(check->run(trial, oracle));
   result.verdict = verdict_of(result.checks);
   if (result.verdict == Verdict::kSkipped) {

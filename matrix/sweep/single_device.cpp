@@ -6,43 +6,53 @@
 
 #include "core/base/errors.h"
 #include "core/snapshot/assemble.h"
+#include "matrix/sweep/own_steps.h"
 
 namespace lockstep::matrix {
 namespace {
 
-sim::OracleTensor tensor_of(const Shard& shard) {
+using Tensors = std::vector<sim::OracleTensor>;
+
+sim::OracleTensor difference(const Shard& shard, const sim::OracleTensor& reference) {
   const std::array held = {RankShard{.rank = Rank{0}, .shard = &shard}};
   Assembly assembly = assemble(held);
   LOCKSTEP_CHECK(assembly.problem.empty(), shard.name + ": " + assembly.problem);
+  LOCKSTEP_CHECK(shard.name == reference.name && shard.full_shape == reference.shape,
+                 "the single-device run has " + shard.name + " for " + reference.name);
+  for (std::size_t i = 0; i < reference.values.size(); ++i) {
+    assembly.values[i] -= reference.values[i];
+  }
   return {.name = shard.name, .shape = shard.full_shape, .values = std::move(assembly.values)};
 }
 
-std::vector<sim::OracleTensor> tensors_of(const std::vector<Shard>& shards) {
-  std::vector<sim::OracleTensor> tensors;
-  tensors.reserve(shards.size());
-  for (const Shard& shard : shards) tensors.push_back(tensor_of(shard));
-  return tensors;
+Tensors differences(const std::vector<Shard>& shards, const Tensors& reference) {
+  LOCKSTEP_CHECK(shards.size() == reference.size(),
+                 "the single-device run and the reference have other tensors");
+  Tensors result;
+  result.reserve(shards.size());
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    result.push_back(difference(shards[i], reference[i]));
+  }
+  return result;
 }
 
 // A single dp rank runs all micro-batches, in their global order.
-sim::OracleStep step_of(const StepResult& result) {
+sim::OracleStep differences(const StepResult& result, const sim::OracleStep& reference) {
+  LOCKSTEP_CHECK(result.losses.size() == reference.micro_batch_losses.size(),
+                 "the single-device run has another number of micro-batches than the reference");
   sim::OracleStep step;
-  for (const MicroBatchLoss& loss : result.losses) {
-    LOCKSTEP_CHECK(
-        loss.global_micro_batch == static_cast<std::int64_t>(step.micro_batch_losses.size()),
-        "a single device ran micro-batch " + std::to_string(loss.global_micro_batch) +
-            " out of order");
-    step.micro_batch_losses.push_back(loss.loss);
-    step.targets.push_back(loss.targets);
-    step.activations.push_back(tensors_of(loss.activations));
+  for (std::size_t g = 0; g < result.losses.size(); ++g) {
+    const MicroBatchLoss& loss = result.losses[g];
+    LOCKSTEP_CHECK(loss.global_micro_batch == static_cast<std::int64_t>(g),
+                   "a single device ran micro-batch " + std::to_string(loss.global_micro_batch) +
+                       " out of order");
+    step.micro_batch_losses.push_back(loss.loss - reference.micro_batch_losses[g]);
+    step.activations.push_back(differences(loss.activations, reference.activations[g]));
   }
-  step.loss = result.loss;
-  step.gradients = tensors_of(result.gradients);
-  step.clipped_gradients = tensors_of(result.clipped_gradients);
-  step.gradient_norm = result.gradient_norm;
-  // Where parameters are rounded from masters, masters are what the reference updates.
-  step.parameters = tensors_of(result.masters.empty() ? result.parameters : result.masters);
-  step.parameter_norm = result.parameter_norm;
+  step.loss = result.loss - reference.loss;
+  step.gradients = differences(result.gradients, reference.gradients);
+  step.clipped_gradients = differences(result.clipped_gradients, reference.clipped_gradients);
+  step.gradient_norm = result.gradient_norm - reference.gradient_norm;
   return step;
 }
 
@@ -65,18 +75,25 @@ Case on_single_device(const Case& c) {
   return single;
 }
 
-std::vector<sim::OracleStep> oracle_steps_of(const sim::TrialResult& trial) {
+std::vector<sim::OracleStep> differences(const sim::TrialResult& trial,
+                                         const std::vector<sim::OracleStep>& reference) {
   LOCKSTEP_CHECK(trial.ranks.size() == 1, "a single device is one rank");
+  const std::vector<StepResult>& results = trial.ranks.front().steps;
+  LOCKSTEP_CHECK(results.size() == reference.size(),
+                 "the single-device run has another number of steps than the reference");
   std::vector<sim::OracleStep> steps;
-  for (const StepResult& step : trial.ranks.front().steps) steps.push_back(step_of(step));
+  for (std::size_t step = 0; step < results.size(); ++step) {
+    steps.push_back(differences(results[step], reference[step]));
+  }
   return steps;
 }
 
-std::vector<sim::OracleStep> run_on_single_device(const Case& c) {
+std::vector<sim::OracleStep> single_device_differences(const Case& c,
+                                                       const sim::Oracle& reference) {
   const sim::TrialResult trial = sim::run_trial(on_single_device(c), {});
   const std::optional<std::string> reason = sim::why_unfinished(trial.cluster);
   LOCKSTEP_CHECK(!reason.has_value(), "the single-device run did not finish: " + *reason);
-  return oracle_steps_of(trial);
+  return differences(trial, steps_from_own_masters(c, trial, reference));
 }
 
 }  // namespace lockstep::matrix

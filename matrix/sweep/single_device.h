@@ -1,4 +1,4 @@
-// What a single device computes of a case, in the case's own precision: the measure below f64.
+// How far a single device is from the reference in a case's own precision: the measure below f64.
 #pragma once
 
 #include <vector>
@@ -12,10 +12,11 @@ namespace lockstep::matrix {
 // The same model, data and recipe on one rank, without defects and in the plainest order.
 Case on_single_device(const Case& c);
 
-// The steps of a finished trial of one rank, as an oracle has them.
-std::vector<sim::OracleStep> oracle_steps_of(const sim::TrialResult& trial);
+// What a finished trial of one rank holds, less what the reference computes from where it stood.
+std::vector<sim::OracleStep> differences(const sim::TrialResult& trial,
+                                         const std::vector<sim::OracleStep>& reference);
 
-// Runs it. InternalError where it does not finish.
-std::vector<sim::OracleStep> run_on_single_device(const Case& c);
+// Runs the case on a single device. InternalError where it does not finish.
+std::vector<sim::OracleStep> single_device_differences(const Case& c, const sim::Oracle& reference);
 
 }  // namespace lockstep::matrix

@@ -4,9 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "simulator/checks/inherited.h"
 #include "simulator/checks/tensors.h"
 
 namespace lockstep::sim {
@@ -63,7 +60,6 @@ class ActivationComparison {
   void compare_step(std::size_t step, const MeasuredOracle& measured) {
     const OracleStep& oracle = measured.steps()[step];
     const StepMeasures& measures = measured.measures(step);
-    const double inherited = inherited_error(trial_, measured, step);
     const std::size_t num_micro = oracle.activations.size();
     const std::vector<std::vector<Traced>> traced = traced_in(trial_, step, num_micro);
     std::size_t num_modules = 0;
@@ -76,8 +72,7 @@ class ActivationComparison {
       for (std::size_t g = 0; g < num_micro; ++g) {
         if (i >= oracle.activations[g].size()) continue;
         const Yardstick against{.reference = oracle.activations[g][i],
-                                .measure = measures.activations[g][i],
-                                .inherited = inherited};
+                                .measure = measures.activations[g][i]};
         comparison_.compare(shards_of(traced[g], i, against.reference.name),
                             {.against = against,
                              .index = i + num_modules * (g % dp()),

@@ -47,11 +47,6 @@ double norm_of_deviations(std::span<const double> deviations) {
 
 }  // namespace
 
-double root_mean_square(std::span<const double> values) {
-  if (values.empty()) return 0.0;
-  return norm_of(values) / std::sqrt(static_cast<double>(values.size()));
-}
-
 double norm_of_all(const std::vector<OracleTensor>& tensors) {
   double sum = 0.0;
   for (const OracleTensor& tensor : tensors) sum += sum_of_squares(tensor.values);
@@ -88,21 +83,14 @@ BlockMeasure::BlockMeasure(const OracleTensor& reference,
   LOCKSTEP_CHECK(
       single_device.name == reference.name && single_device.shape == reference.shape,
       "the single-device run has " + single_device.name + " for the reference's " + reference.name);
-  std::vector<double> deviations(reference.values.size());
-  for (std::size_t i = 0; i < deviations.size(); ++i) {
-    deviations[i] = std::abs(single_device.values[i] - reference.values[i]);
-  }
-  std::vector<double> errors;
+  const std::span<const double> off = single_device.values;
+  if (off.empty()) return;
+  const double usual = norm_of(off) / std::sqrt(static_cast<double>(off.size()));
   for (std::size_t block = 0; block < denominators_.size(); ++block) {
-    errors.push_back(error_of(deviations, block));
-  }
-  const double usual_error = root_mean_square(errors);
-  const double usual_deviation = root_mean_square(deviations);
-  for (std::size_t block = 0; block < denominators_.size(); ++block) {
-    const auto count = static_cast<double>(block_of(deviations, block).size());
-    const double usual_difference = usual_deviation * std::sqrt(count);
-    const double floor = usual_difference == 0.0 ? 0.0 : usual_difference / denominators_[block];
-    bounds_[block] = kSingleDeviceFactor * std::max({errors[block], usual_error, floor});
+    const std::span<const double> own = block_of(off, block);
+    const double floor = usual * std::sqrt(static_cast<double>(own.size()));
+    const double distance = kSingleDeviceFactor * std::max(norm_of(own), floor);
+    bounds_[block] = distance == 0.0 ? 0.0 : distance / denominators_[block];
   }
 }
 
@@ -112,29 +100,18 @@ double BlockMeasure::error_of(std::span<const double> deviations, std::size_t bl
   return difference == 0.0 ? 0.0 : difference / denominators_[block];
 }
 
-BlockError BlockMeasure::worst(std::span<const double> deviations, double inherited) const {
-  const double floor = kSingleDeviceFactor * inherited;
+BlockError BlockMeasure::worst(std::span<const double> deviations) const {
   BlockError worst;
-  if (!bounds_.empty()) worst.bound = std::max(bounds_[0], floor);
+  if (!bounds_.empty()) worst.bound = bounds_[0];
   double worst_excess = 0.0;
   for (std::size_t block = 0; block < denominators_.size(); ++block) {
     const double error = error_of(deviations, block);
-    const double bound = std::max(bounds_[block], floor);
-    const double times = excess(error, bound);
+    const double times = excess(error, bounds_[block]);
     if (!is_worse(times, worst_excess)) continue;
     worst_excess = times;
-    worst = {.error = error, .bound = bound, .block = static_cast<std::int64_t>(block)};
+    worst = {.error = error, .bound = bounds_[block], .block = static_cast<std::int64_t>(block)};
   }
   return worst;
-}
-
-double BlockMeasure::largest_error(std::span<const double> deviations) const {
-  double largest = 0.0;
-  for (std::size_t block = 0; block < denominators_.size(); ++block) {
-    const double error = error_of(deviations, block);
-    if (is_worse(error, largest)) largest = error;
-  }
-  return largest;
 }
 
 }  // namespace lockstep::sim

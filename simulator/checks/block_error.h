@@ -3,10 +3,9 @@
 // error = ‖difference‖ / max(‖block‖, 1e-3 ‖tensor‖, 1e-6 ‖all tensors‖), 0 where the
 // difference is 0; norms are the reference's. "All tensors" are those of the same step and kind:
 // all gradients where gradients are compared, all activations of a micro-batch where those are.
-// A block holds where error <= its bound: in f64 one number, in lower precision kSingleDeviceFactor
-// times the error of the single-device run there. That error alone may be small by luck: it counts
-// as at least the tensor's RMS block error, of errors and of differences. The latter is for blocks
-// in which large terms cancel: they are off as far as others, and further for their size.
+// A block holds where error <= its bound: in f64 one number, in lower precision as much as makes
+// its distance ‖difference‖ kSingleDeviceFactor times that of the single-device run there, which
+// counts as at least the RMS distance of the tensor's blocks: one block alone may be near by luck.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +20,6 @@ namespace lockstep::sim {
 inline constexpr std::int64_t kBlockElements = 32;
 inline constexpr double kBoundF64 = 1e-10;
 inline constexpr double kSingleDeviceFactor = 8.0;
-
-double root_mean_square(std::span<const double> values);
 
 // Over the elements of all of them together.
 double norm_of_all(const std::vector<OracleTensor>& tensors);
@@ -45,17 +42,14 @@ class BlockMeasure {
  public:
   // With the bound of f64.
   BlockMeasure(const OracleTensor& reference, double norm_of_all_tensors);
-  // With bounds from what the single-device run has of the tensor.
+  // With bounds from how far the single-device run is off in each element of the tensor.
   BlockMeasure(const OracleTensor& reference,
                double norm_of_all_tensors,
                const OracleTensor& single_device);
 
   // The block whose error is the most times its bound. `deviations`: as deviations_of gives them,
-  // or the largest of several holders. `inherited`: an error that every block may have for what it
-  // was made from (inherited.h), another floor of the single-device rule.
-  BlockError worst(std::span<const double> deviations, double inherited = 0.0) const;
-  // Of all blocks, whatever their bounds.
-  double largest_error(std::span<const double> deviations) const;
+  // or the largest of several holders.
+  BlockError worst(std::span<const double> deviations) const;
 
  private:
   double error_of(std::span<const double> deviations, std::size_t block) const;
@@ -68,11 +62,8 @@ class BlockMeasure {
 struct Yardstick {
   const OracleTensor& reference;
   const BlockMeasure& measure;
-  double inherited = 0.0;
 
-  BlockError worst(std::span<const double> deviations) const {
-    return measure.worst(deviations, inherited);
-  }
+  BlockError worst(std::span<const double> deviations) const { return measure.worst(deviations); }
 };
 
 }  // namespace lockstep::sim

@@ -7,9 +7,7 @@
 #include <cmath>
 #include <span>
 
-#include "simulator/checks/block_error.h"
 #include "simulator/checks/holdings.h"
-#include "simulator/checks/inherited.h"
 #include "simulator/checks/scalars.h"
 #include "simulator/checks/tally.h"
 
@@ -27,7 +25,6 @@ class LossComparison {
   void compare_step(std::size_t step, const MeasuredOracle& measured) {
     const OracleStep& oracle = measured.steps()[step];
     const StepMeasures& measures = measured.measures(step);
-    inherited_bound_ = kSingleDeviceFactor * inherited_error(trial_, measured, step);
     const auto num_micro = static_cast<std::int64_t>(oracle.micro_batch_losses.size());
     const std::int64_t holders = num_holders(trial_.c) / trial_.c.layout.dp;
     for (std::int64_t g = 0; g < num_micro; ++g) {
@@ -46,7 +43,7 @@ class LossComparison {
     compare({.name = "global loss",
              .step = step,
              .reference = oracle.loss,
-             .bound = std::max(measures.loss_bound, inherited_bound_),
+             .bound = measures.loss_bound,
              .error = loss_error},
             losses);
     tally_.end_stage();
@@ -72,7 +69,7 @@ class LossComparison {
     compare({.name = name,
              .step = step,
              .reference = oracle.micro_batch_losses[index],
-             .bound = std::max(measures.micro_batch_loss_bounds[index], inherited_bound_),
+             .bound = measures.micro_batch_loss_bounds[index],
              .error = loss_error},
             losses);
   }
@@ -125,7 +122,6 @@ class LossComparison {
   const TrialResult& trial_;
   std::vector<NamedSize> sizes_;
   Tally tally_;
-  double inherited_bound_ = 0.0;  // of the step
 };
 
 }  // namespace

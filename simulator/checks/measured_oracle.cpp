@@ -36,77 +36,49 @@ std::vector<BlockMeasure> measures_of(const std::vector<OracleTensor>& reference
   return measures;
 }
 
-// Over the elements of all tensors together.
-double norm_of_differences(const std::vector<OracleTensor>& a, const std::vector<OracleTensor>& b) {
-  double squares = 0.0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    for (std::size_t j = 0; j < a[i].values.size(); ++j) {
-      const double difference = a[i].values[j] - b[i].values[j];
-      squares += difference * difference;
-    }
-  }
-  return std::sqrt(squares);
+// A micro-batch's loss is one number, and may be right by luck: it counts as at least as far off as
+// its logits, the last activation, are in the root mean square. What moves each logit by about that
+// much moves the loss of a token by about as much. 0 where no token has a loss.
+double usual_loss_difference(const OracleStep& single_device,
+                             const OracleStep& reference,
+                             std::size_t micro_batch) {
+  const std::vector<OracleTensor>& activations = single_device.activations[micro_batch];
+  if (reference.targets[micro_batch] == 0 || activations.empty()) return 0.0;
+  const auto count = static_cast<double>(activations.back().values.size());
+  return norm_of_all({activations.back()}) / std::sqrt(count);
 }
 
-// How far a micro-batch's loss usually is off: as far as its logits, which are the last activation.
-// What moves each logit by about that much moves the loss of a token by about as much.
-double usual_loss_difference(const std::vector<OracleTensor>& reference,
-                             const std::vector<OracleTensor>& single_device) {
-  if (reference.empty() || reference.back().values.empty()) return 0.0;
-  const auto count = static_cast<double>(reference.back().values.size());
-  return norm_of_differences({single_device.back()}, {reference.back()}) / std::sqrt(count);
+double loss_bound(double difference, double reference) {
+  return kSingleDeviceFactor * loss_error(reference + difference, reference);
 }
 
-// A loss is one number, and with few targets all losses of a step may be right by luck: its error
-// counts as at least the RMS of the step's losses, and as what its logits, which are many, say.
 void bound_losses(const OracleStep& reference,
                   const OracleStep& single_device,
                   StepMeasures& measures) {
   const std::size_t num_micro = reference.micro_batch_losses.size();
   require_as_many(single_device.micro_batch_losses.size(), num_micro, "micro-batch losses");
-  std::vector<double> errors;
+  double largest_usual = 0.0;
   for (std::size_t g = 0; g < num_micro; ++g) {
-    errors.push_back(
-        loss_error(single_device.micro_batch_losses[g], reference.micro_batch_losses[g]));
+    const double usual = usual_loss_difference(single_device, reference, g);
+    largest_usual = std::max(largest_usual, usual);
+    measures.micro_batch_loss_bounds[g] =
+        loss_bound(std::max(usual, std::abs(single_device.micro_batch_losses[g])),
+                   reference.micro_batch_losses[g]);
   }
-  errors.push_back(loss_error(single_device.loss, reference.loss));
-  const double usual_error = root_mean_square(errors);
-  for (double& error : errors) error = std::max(error, usual_error);
-  const auto raise = [](double& error, double right, double usual) {
-    error = std::max(error, loss_error(right + usual, right));
-  };
-  for (std::size_t g = 0; g < std::min(reference.activations.size(), num_micro); ++g) {
-    // Without targets the loss is 0 whatever the logits are.
-    if (reference.targets[g] == 0) continue;
-    const double usual =
-        usual_loss_difference(reference.activations[g], single_device.activations[g]);
-    raise(errors[g], reference.micro_batch_losses[g], usual);
-    raise(errors.back(), reference.loss, usual);
-  }
-  for (std::size_t g = 0; g < num_micro; ++g) {
-    measures.micro_batch_loss_bounds[g] = kSingleDeviceFactor * errors[g];
-  }
-  measures.loss_bound = kSingleDeviceFactor * errors.back();
+  measures.loss_bound =
+      loss_bound(std::max(largest_usual, std::abs(single_device.loss)), reference.loss);
 }
 
-// A norm moves by no more than the norm of what its tensors move by. Its own error in the
-// single-device run is one number, which may be small by luck.
-double norm_bound(double norm, double reference, double difference) {
-  const double floor = difference == 0.0 ? 0.0 : difference / reference;
-  return kSingleDeviceFactor * std::max(norm_error(norm, reference), floor);
-}
-
+// A norm moves by no more than the norm of what its tensors move by; its own difference is one
+// number, which may be small by luck.
 void bound_norms(const OracleStep& reference,
                  const OracleStep& single_device,
                  StepMeasures& measures) {
+  const double difference =
+      std::max(std::abs(single_device.gradient_norm), norm_of_all(single_device.gradients));
   measures.gradient_norm_bound =
-      norm_bound(single_device.gradient_norm,
-                 reference.gradient_norm,
-                 norm_of_differences(single_device.gradients, reference.gradients));
-  measures.parameter_norm_bound =
-      norm_bound(single_device.parameter_norm,
-                 reference.parameter_norm,
-                 norm_of_differences(single_device.parameters, reference.parameters));
+      kSingleDeviceFactor *
+      norm_error(reference.gradient_norm + difference, reference.gradient_norm);
 }
 
 StepMeasures measures_of(const OracleStep& reference, const OracleStep* single_device) {
@@ -118,7 +90,7 @@ StepMeasures measures_of(const OracleStep& reference, const OracleStep* single_d
       .activations = {},
       .gradients = of(&OracleStep::gradients, "gradients"),
       .clipped_gradients = of(&OracleStep::clipped_gradients, "clipped gradients"),
-      .parameters = of(&OracleStep::parameters, "parameters"),
+      .parameters = measures_of(reference.parameters, nullptr, "parameters"),
       .micro_batch_loss_bounds =
           std::vector<double>(reference.micro_batch_losses.size(), kBoundF64)};
   if (single_device != nullptr) {

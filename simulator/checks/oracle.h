@@ -30,11 +30,15 @@ struct OracleStep {
   double parameter_norm = 0.0;                  // after the update
 };
 
+// Below f64 a step starts from where the run itself stood: its own masters before that step, put
+// together. What made them is judged by the update check, and AdamW, which turns the last bit of a
+// gradient near 0 into a whole step of lr, does not blur what follows.
 struct Oracle {
   std::vector<OracleTensor> initial_parameters;
   std::vector<OracleStep> steps;
-  // What a clean run on a single device in the case's own precision computes: what f32 and bf16 are
-  // held against (architecture, section 6). None for f64.
+  // How far a clean run on a single device in the case's own precision is from the reference that
+  // starts each step where that run stood: differences of all that an OracleStep holds but targets
+  // and parameters. What f32 and bf16 are held against (architecture, section 6); none for f64.
   std::vector<OracleStep> single_device = {};
 };
 

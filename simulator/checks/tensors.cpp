@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "simulator/checks/blame.h"
-#include "simulator/checks/inherited.h"
 
 namespace lockstep::sim {
 namespace {
@@ -85,11 +84,9 @@ CheckResult compare_tensors(const std::string& check,
     const std::vector<OracleTensor>& references = oracle.steps()[step].*kind.reference;
     const std::vector<BlockMeasure>& measures = oracle.measures(step).*kind.measures;
     comparison.tally().expect(static_cast<std::int64_t>(references.size()) * num_holders(trial.c));
-    const double inherited = inherited_error(trial, oracle, step);
     for (std::size_t i = 0; i < references.size(); ++i) {
       const TensorId id{.kind = kind.kind, .step = step, .index = i, .name = references[i].name};
-      const Yardstick against{
-          .reference = references[i], .measure = measures[i], .inherited = inherited};
+      const Yardstick against{.reference = references[i], .measure = measures[i]};
       comparison.compare(shards_of(trial, id), {.against = against, .index = i, .step = step});
     }
     comparison.tally().end_stage();
