@@ -3,12 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
-
 #include "core/base/errors.h"
 #include "core/config/case_json.h"
 #include "core/config/presets.h"
 #include "core/config/rules.h"
+#include "matrix/reference/reference.h"
+#include "matrix/sweep/own_steps.h"
+#include "simulator/checks/block_error.h"
 
 namespace lockstep::test {
 namespace {
@@ -53,35 +54,58 @@ TEST(SingleDevice, IsTheSameForAllCasesOfOneReference) {
             case_to_json(matrix::on_single_device(spread_case())));
 }
 
-TEST(SingleDevice, HasTheStepsOfAnOracleInFull) {
+TEST(SingleDevice, IsOffAsMuchAsItsPrecisionAndNotInF64) {
   Case c = spread_case();
   c.model.vocab_divisor = 128;
-  const std::vector<sim::OracleStep> steps = matrix::run_on_single_device(c);
-  ASSERT_EQ(steps.size(), 2U);
-  EXPECT_EQ(steps[0].micro_batch_losses.size(), 12U);
-  EXPECT_EQ(steps[0].activations.size(), 12U);
-  EXPECT_EQ(steps[0].gradients.size(), steps[0].parameters.size());
-  EXPECT_EQ(steps[0].clipped_gradients.size(), steps[0].gradients.size());
-  EXPECT_GT(steps[0].gradient_norm, 0.0);
-  const sim::OracleTensor& embedding = steps[0].gradients.front();
-  EXPECT_EQ(embedding.shape, (std::vector<std::int64_t>{90, 32}));
-  EXPECT_EQ(embedding.values.size(), 90U * 32U) << "padding stays out";
-}
-
-TEST(SingleDevice, TakesMastersForParametersWhereThereAreAny) {
-  const std::vector<sim::OracleStep> steps = matrix::run_on_single_device(spread_case());
-  bool any_needs_f32 = false;
-  for (const double value : steps[0].parameters.front().values) {
-    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
-    any_needs_f32 = any_needs_f32 || (bits & 0xffffU) != 0;
-  }
-  EXPECT_TRUE(any_needs_f32);
+  const auto size_of = [&](Precision precision) {
+    c.recipe.dtype = precision;
+    const std::vector<sim::OracleStep> off =
+        matrix::single_device_differences(c, matrix::compute_reference(c));
+    EXPECT_EQ(off.size(), 2U);
+    EXPECT_EQ(off[1].micro_batch_losses.size(), 12U);
+    EXPECT_EQ(off[1].activations.size(), 12U);
+    EXPECT_EQ(off[1].clipped_gradients.size(), off[1].gradients.size());
+    const sim::OracleTensor& embedding = off[1].gradients.front();
+    EXPECT_EQ(embedding.values.size(), 90U * 32U) << "padding stays out";
+    return sim::norm_of_all(off[1].gradients);
+  };
+  EXPECT_LT(size_of(Precision::kF64), 1e-12);
+  const double f32 = size_of(Precision::kF32);
+  EXPECT_GT(f32, 1e-9);
+  EXPECT_LT(f32, 1e-5);
+  EXPECT_GT(size_of(Precision::kBF16), 1e3 * f32);
 }
 
 TEST(SingleDevice, IsNoTrialOfSeveralRanks) {
   const sim::TrialResult trial{
       .c = spread_case(), .ranks = std::vector<RankResult>(2), .cluster = {}, .digest = ""};
-  EXPECT_THROW(matrix::oracle_steps_of(trial), InternalError);
+  EXPECT_THROW(matrix::differences(trial, {}), InternalError);
+}
+
+// AdamW turns the sign of a gradient near 0 into a whole step: what follows is right all the same.
+TEST(OwnSteps, StartWhereTheRunStood) {
+  Case c = matrix::on_single_device(spread_case());
+  c.recipe.dtype = Precision::kF64;
+  const sim::Oracle reference = matrix::compute_reference(c);
+  sim::TrialResult trial = sim::run_trial(c, {});
+  trial.ranks[0].steps[0].parameters[1].values[0] += 1e-3;
+  const std::vector<sim::OracleStep> own = matrix::steps_from_own_masters(c, trial, reference);
+  ASSERT_EQ(own.size(), 2U);
+  EXPECT_EQ(own[0].loss, reference.steps[0].loss);
+  EXPECT_NE(own[1].loss, reference.steps[1].loss);
+  std::vector<sim::OracleTensor> masters = reference.steps[0].parameters;
+  masters[1].values[0] += 1e-3;
+  EXPECT_NEAR(own[1].loss, matrix::compute_reference_step(c, 1, masters).loss, 1e-12);
+  EXPECT_EQ(own[1].parameters[1].values, reference.steps[1].parameters[1].values);
+}
+
+TEST(OwnSteps, AreTheReferencesWhereMastersCannotBePutTogether) {
+  const Case c = matrix::on_single_device(spread_case());
+  const sim::Oracle reference = matrix::compute_reference(c);
+  sim::TrialResult trial = sim::run_trial(c, {});
+  trial.ranks[0].steps[0].masters.pop_back();
+  const std::vector<sim::OracleStep> own = matrix::steps_from_own_masters(c, trial, reference);
+  EXPECT_EQ(own[1].loss, reference.steps[1].loss);
 }
 
 }  // namespace

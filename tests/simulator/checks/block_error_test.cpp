@@ -86,12 +86,12 @@ TEST(BlockError, HoldsABlockOfF64AgainstOneBound) {
   EXPECT_FALSE(measure.worst(deviations).holds());
 }
 
-// The tensor of a single-device run that is off by these errors in the blocks.
+// How far a single-device run is off, by these errors in the blocks of a tensor of ones.
 OracleTensor single_device(double first, double second, double third) {
-  OracleTensor tensor = tensor_of(std::vector<double>(96, 1.0));
-  tensor.values[0] += first * std::sqrt(32.0);
-  tensor.values[32] += second * std::sqrt(32.0);
-  tensor.values[64] += third * std::sqrt(32.0);
+  OracleTensor tensor = tensor_of(std::vector<double>(96, 0.0));
+  tensor.values[0] = first * std::sqrt(32.0);
+  tensor.values[32] = -second * std::sqrt(32.0);
+  tensor.values[64] = third * std::sqrt(32.0);
   return tensor;
 }
 
@@ -120,7 +120,7 @@ TEST(SingleDeviceRule, AllowsABlockOfTinyValuesToBeOffAsFarAsOthers) {
   std::vector<double> values(96, 1.0);
   for (std::size_t i = 32; i < 64; ++i) values[i] = 1e-3;
   const OracleTensor reference = tensor_of(values);
-  for (std::size_t i = 0; i < 96; ++i) values[i] += i < 32 || i >= 64 ? 1e-6 : 0.0;
+  for (std::size_t i = 0; i < 96; ++i) values[i] = i < 32 || i >= 64 ? 1e-6 : 0.0;
   const BlockMeasure measure(reference, 0.0, tensor_of(values));
   const double rms = 1e-6 * std::sqrt(2.0 / 3.0);
   std::vector<double> deviations(96, 0.0);
@@ -128,17 +128,6 @@ TEST(SingleDeviceRule, AllowsABlockOfTinyValuesToBeOffAsFarAsOthers) {
   EXPECT_TRUE(measure.worst(deviations).holds());
   for (std::size_t i = 32; i < 64; ++i) deviations[i] = 8.1 * rms;
   EXPECT_FALSE(measure.worst(deviations).holds());
-}
-
-TEST(SingleDeviceRule, AllowsEightTimesWhatTheStepInherits) {
-  const BlockMeasure measure(
-      tensor_of(std::vector<double>(96, 1.0)), 0.0, single_device(1e-6, 1e-6, 1e-6));
-  std::vector<double> deviations(96, 0.0);
-  deviations[64] = 7.9e-4 * std::sqrt(32.0);
-  EXPECT_FALSE(measure.worst(deviations).holds());
-  EXPECT_TRUE(measure.worst(deviations, 1e-4).holds());
-  deviations[64] = 8.1e-4 * std::sqrt(32.0);
-  EXPECT_FALSE(measure.worst(deviations, 1e-4).holds());
 }
 
 TEST(SingleDeviceRule, PicksTheBlockThatIsMostBeyondItsOwnBound) {

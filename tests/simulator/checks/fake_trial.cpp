@@ -244,6 +244,26 @@ Case case_of(FakeLayout layout, const FakeRecipe& recipe) {
   return c;
 }
 
+void subtract(std::vector<sim::OracleTensor>& from, const std::vector<sim::OracleTensor>& tensors) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    for (std::size_t j = 0; j < tensors[i].values.size(); ++j) {
+      from[i].values[j] -= tensors[i].values[j];
+    }
+  }
+}
+
+sim::OracleStep less(sim::OracleStep step, const sim::OracleStep& reference) {
+  for (std::size_t g = 0; g < reference.micro_batch_losses.size(); ++g) {
+    step.micro_batch_losses[g] -= reference.micro_batch_losses[g];
+    subtract(step.activations[g], reference.activations[g]);
+  }
+  step.loss -= reference.loss;
+  step.gradient_norm -= reference.gradient_norm;
+  subtract(step.gradients, reference.gradients);
+  subtract(step.clipped_gradients, reference.clipped_gradients);
+  return step;
+}
+
 }  // namespace
 
 Shard& named(std::vector<Shard>& shards, std::string_view name) {
@@ -291,7 +311,9 @@ FakeTrial make_trial(FakeLayout layout, const FakeRecipe& recipe) {
       fake.trial.ranks[rank].steps.push_back(
           result_of(step, run.state(), c, static_cast<std::int64_t>(rank)));
     }
-    if (recipe.dtype != Precision::kF64) fake.oracle.single_device.push_back(step);
+    if (recipe.dtype != Precision::kF64) {
+      fake.oracle.single_device.push_back(less(step, fake.oracle.steps.back()));
+    }
   }
   for (RankResult& rank : fake.trial.ranks) {
     rank.probes = probes_of(fake.oracle.initial_parameters);
