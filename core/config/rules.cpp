@@ -95,6 +95,23 @@ bool product_fits(std::initializer_list<std::int64_t> factors) {
   return true;
 }
 
+// Beyond what any machine holds: refused before the first of it is allocated.
+constexpr std::int64_t kLargestTensor = std::int64_t{1} << 36;  // elements
+
+void check_tensor(const char* what, std::initializer_list<std::int64_t> sizes) {
+  std::int64_t elements = 1;
+  bool fits = true;
+  for (const std::int64_t size : sizes) {
+    fits = fits && !__builtin_mul_overflow(elements, size, &elements);
+  }
+  if (fits && elements <= kLargestTensor) return;
+  throw UsageError(
+      fmt::format("world: {}, which is {}; the largest tensor has {} elements",
+                  what,
+                  fits ? fmt::format("{} elements", elements) : "more than 64 bits count",
+                  kLargestTensor));
+}
+
 }  // namespace
 
 std::span<const Rule> rules() {
@@ -135,6 +152,14 @@ void check_world(const Case& c) {
                     product_fits({expert_tensor_parallel(layout), layout.ep, layout.pp});
   if (!fits) {
     throw UsageError("world: a product of batch, seq and model sizes does not fit in 64 bits");
+  }
+  check_tensor("activations are micro_batch x seq x hidden_size",
+               {recipe.micro_batch, recipe.seq, model.hidden_size});
+  check_tensor("logits are micro_batch x seq x vocab_size",
+               {recipe.micro_batch, recipe.seq, model.vocab_size});
+  if (model.attention == Attention::kCausal) {
+    check_tensor("attention is micro_batch x num_attention_heads x seq x seq",
+                 {recipe.micro_batch, model.num_attention_heads, recipe.seq, recipe.seq});
   }
 }
 

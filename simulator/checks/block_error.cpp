@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "core/base/errors.h"
 #include "core/snapshot/stretches.h"
@@ -85,12 +86,15 @@ BlockMeasure::BlockMeasure(const OracleTensor& reference,
       "the single-device run has " + single_device.name + " for the reference's " + reference.name);
   const std::span<const double> off = single_device.values;
   if (off.empty()) return;
-  const double usual = norm_of(off) / std::sqrt(static_cast<double>(off.size()));
+  // What is smaller than any normal f32, and so than any bf16, cannot be told from 0 there.
+  constexpr double kSmallest = std::numeric_limits<float>::min();
+  const double usual =
+      std::max(norm_of(off) / std::sqrt(static_cast<double>(off.size())), kSmallest);
   for (std::size_t block = 0; block < denominators_.size(); ++block) {
     const std::span<const double> own = block_of(off, block);
     const double floor = usual * std::sqrt(static_cast<double>(own.size()));
     const double distance = kSingleDeviceFactor * std::max(norm_of(own), floor);
-    bounds_[block] = distance == 0.0 ? 0.0 : distance / denominators_[block];
+    bounds_[block] = distance / denominators_[block];
   }
 }
 

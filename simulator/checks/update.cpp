@@ -90,17 +90,21 @@ class UpdateComparison {
         trial_, {.kind = kind, .step = step, .index = tensor.index, .name = tensor.named.name});
   }
 
+  // Where the ranks' shards do not make the tensor up, says why.
+  bool is_whole(const Dealing& dealing, const Tensor& tensor, std::size_t step, TensorKind kind) {
+    if (dealing.problem.empty() && dealing.num_elements == tensor.named.values.size()) return true;
+    tally_.fail(fmt::format(
+        "{} ({}): {}",
+        at_step(tensor.named.name, step),
+        name_of(kind),
+        dealing.problem.empty() ? "another full shape than the reference's" : dealing.problem));
+    return false;
+  }
+
   bool put_together(const Tensor& tensor, std::size_t step, TensorKind kind, Values& values) {
     const std::vector<RankShard> held = shards(tensor, step, kind);
     const Dealing& dealing = dealings_.of(tensor.index, held);
-    if (!dealing.problem.empty() || dealing.num_elements != tensor.named.values.size()) {
-      tally_.fail(fmt::format(
-          "{} ({}): {}",
-          at_step(tensor.named.name, step),
-          name_of(kind),
-          dealing.problem.empty() ? "another full shape than the reference's" : dealing.problem));
-      return false;
-    }
+    if (!is_whole(dealing, tensor, step, kind)) return false;
     gather(dealing, held, values);
     return true;
   }
@@ -160,10 +164,7 @@ class UpdateComparison {
   void compare(const Tensor& tensor, TensorKind kind, const Values& expected, AllowanceOf allow) {
     const std::vector<RankShard> held = shards(tensor, tensor.step, kind);
     const Dealing& dealing = dealings_.of(tensor.index, held);
-    if (!dealing.problem.empty() || dealing.num_elements != expected.size()) {
-      tally_.fail(where_of(tensor, kind) + ": " + dealing.problem);
-      return;
-    }
+    if (!is_whole(dealing, tensor, tensor.step, kind)) return;
     const std::vector<UlpError> errors = errors_of(dealing, held, expected, allow);
     UlpError worst = worst_of(errors);
     const bool is_frozen =

@@ -186,6 +186,22 @@ TEST(RulesTest, AWorldAboveTheLargestIsAUsageError) {
   EXPECT_THROW(check_world(c), UsageError);
 }
 
+TEST(RulesTest, ATensorThatNoMachineHoldsIsAUsageErrorBeforeItIsMade) {
+  Case c = preset_case("tiny-dense");
+  c.recipe.seq = 1048576;
+  c.recipe.global_batch = 1;
+  try {
+    check_world(c);
+    FAIL() << "8 heads of 2^40 scores";
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(),
+                 "world: attention is micro_batch x num_attention_heads x seq x seq, which is "
+                 "8796093022208 elements; the largest tensor has 68719476736 elements");
+  }
+  c.model.attention = Attention::kNone;
+  EXPECT_NO_THROW(check_world(c));
+}
+
 TEST(RulesTest, AProductOfSizesThatOverflowsIsAUsageError) {
   Case c = preset_case("tiny-linear");
   c.model.hidden_size = INT64_MAX / 2;

@@ -147,6 +147,12 @@ TEST(SingleDeviceRule, AllowsNoErrorWhereTheSingleDeviceHasNone) {
   EXPECT_FALSE(worst_against(single, 0, 1e-15).holds());
 }
 
+TEST(SingleDeviceRule, TellsNothingApartThatIsBelowTheSmallestF32) {
+  const OracleTensor single = single_device(0.0, 0.0, 0.0);
+  EXPECT_TRUE(worst_against(single, 0, 1e-291).holds());
+  EXPECT_FALSE(worst_against(single, 0, 1e-36).holds());
+}
+
 TEST(SingleDeviceRule, RefusesAnotherTensor) {
   OracleTensor other = single_device(0.0, 0.0, 0.0);
   other.name = "u";
