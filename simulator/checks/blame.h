@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "core/snapshot/assemble.h"
+#include "core/snapshot/shard.h"
 #include "simulator/checks/block_error.h"
 #include "simulator/checks/check_result.h"
 #include "simulator/checks/hint.h"

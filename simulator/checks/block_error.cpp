@@ -94,7 +94,8 @@ BlockMeasure::BlockMeasure(const OracleTensor& reference,
     const std::span<const double> own = block_of(off, block);
     const double floor = usual * std::sqrt(static_cast<double>(own.size()));
     const double distance = kSingleDeviceFactor * std::max(norm_of(own), floor);
-    bounds_[block] = distance / denominators_[block];
+    // Where all of the reference is 0, nothing but 0 is right.
+    bounds_[block] = denominators_[block] == 0.0 ? 0.0 : distance / denominators_[block];
   }
 }
 

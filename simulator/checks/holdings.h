@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/snapshot/assemble.h"
+#include "core/snapshot/shard.h"
 #include "simulator/checks/measured_oracle.h"
 #include "simulator/runtime/trial.h"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "core/snapshot/assemble.h"
+#include "core/snapshot/shard.h"
 #include "simulator/checks/block_error.h"
 #include "simulator/checks/oracle.h"
 #include "simulator/runtime/trial.h"

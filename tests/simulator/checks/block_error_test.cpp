@@ -153,6 +153,13 @@ TEST(SingleDeviceRule, TellsNothingApartThatIsBelowTheSmallestF32) {
   EXPECT_FALSE(worst_against(single, 0, 1e-36).holds());
 }
 
+TEST(SingleDeviceRule, AllowsNothingButZeroWhereAllOfTheReferenceIsZero) {
+  const OracleTensor zero = tensor_of({0.0, 0.0});
+  const BlockMeasure measure(zero, 0.0, zero);
+  EXPECT_TRUE(measure.worst(std::vector<double>{0.0, 0.0}).holds());
+  EXPECT_FALSE(measure.worst(std::vector<double>{0.0, 1e-3}).holds());
+}
+
 TEST(SingleDeviceRule, RefusesAnotherTensor) {
   OracleTensor other = single_device(0.0, 0.0, 0.0);
   other.name = "u";
