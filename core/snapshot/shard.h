@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/ids.h"
+
 namespace lockstep {
 
 // Local indices [local, local + count) of the cut dim are global ones [global, global + count).
@@ -30,6 +32,12 @@ struct Shard {
   std::vector<std::int64_t> local_shape = {};
   ShardSlice slice = {};
   std::vector<double> values = {};  // local, row-major
+};
+
+// A shard and who holds it. The shard must outlive this.
+struct RankShard {
+  Rank rank;
+  const Shard* shard = nullptr;
 };
 
 }  // namespace lockstep

@@ -9,6 +9,7 @@
 
 namespace lockstep::sim {
 
+// As the checks call them.
 using Part = Dealing::Part;
 using Piece = Dealing::Piece;
 

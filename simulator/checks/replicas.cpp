@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/snapshot/dealing.h"
+#include "simulator/checks/dealing.h"
 #include "simulator/checks/hint.h"
 #include "simulator/checks/holdings.h"
 #include "simulator/checks/tally.h"

@@ -42,7 +42,6 @@ TEST(Assemble, PutsColumnsBackInPlace) {
   const Assembly assembly = assemble(held(shards));
   EXPECT_EQ(assembly.problem, "");
   EXPECT_EQ(assembly.values, (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8}));
-  EXPECT_EQ(assembly.supplier, (std::vector<std::int32_t>{1, 1, 0, 0, 1, 1, 0, 0}));
 }
 
 TEST(Assemble, LeavesPaddedRowsOut) {
@@ -87,7 +86,6 @@ TEST(Assemble, TakesTheFirstHolderOfAReplica) {
   const std::vector<Shard> shards = {whole({1, 2}), whole({3, 4})};
   const Assembly assembly = assemble(held(shards));
   EXPECT_EQ(assembly.values, (std::vector<double>{1, 2}));
-  EXPECT_EQ(assembly.supplier, (std::vector<std::int32_t>{0, 0}));
 }
 
 TEST(Assemble, TakesTheFirstHolderWhereAnotherPartCameBetween) {
@@ -95,7 +93,6 @@ TEST(Assemble, TakesTheFirstHolderWhereAnotherPartCameBetween) {
       columns(0, {1, 2, 5, 6}), columns(2, {3, 4, 7, 8}), columns(0, {9, 9, 9, 9})};
   const Assembly assembly = assemble(held(shards));
   EXPECT_EQ(assembly.values, (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8}));
-  EXPECT_EQ(assembly.supplier, (std::vector<std::int32_t>{0, 0, 1, 1, 0, 0, 1, 1}));
 }
 
 TEST(Assemble, FollowsRunsThatLieInAnotherOrderLocally) {
