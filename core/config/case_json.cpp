@@ -29,6 +29,13 @@ constexpr std::string_view kNotInReference[] = {"overlap",
                                                 "schedule_seed",
                                                 "preset"};
 
+// Whether references do not depend on the field.
+bool is_ignored(const Field& field) {
+  return field.section == FieldSection::kLayout ||
+         std::find(std::begin(kNotInReference), std::end(kNotInReference), field.name) !=
+             std::end(kNotInReference);
+}
+
 std::string json_of(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return Json(*text).dump();
   if (const auto* names = std::get_if<std::vector<std::string>>(&value)) return Json(*names).dump();
@@ -156,14 +163,20 @@ std::string case_id(const Case& c) { return hash_hex(case_to_json(c)); }
 std::string reference_key(const Case& c) {
   std::string text = "{";
   for (const Field& field : fields()) {
-    if (field.section == FieldSection::kLayout || field.section == FieldSection::kDerived) continue;
-    const bool left_out =
-        std::find(std::begin(kNotInReference), std::end(kNotInReference), field.name) !=
-        std::end(kNotInReference);
-    if (!left_out) text += fmt::format("\"{}\":{},", field.name, json_of(field.get(c)));
+    if (field.section == FieldSection::kDerived || is_ignored(field)) continue;
+    text += fmt::format("\"{}\":{},", field.name, json_of(field.get(c)));
   }
   text.back() = '}';
   return text;
+}
+
+Case on_single_device(const Case& c) {
+  Case single = c;
+  single.defects.clear();
+  for (const Field& field : fields()) {
+    if (is_ignored(field)) field.set(single, field.default_value);
+  }
+  return single;
 }
 
 }  // namespace lockstep

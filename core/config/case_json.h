@@ -22,4 +22,8 @@ std::string case_id(const Case& c);
 // step API, overlap and orders. Cases with equal keys share one reference.
 std::string reference_key(const Case& c);
 
+// The same model, data and recipe on one rank: all that the key leaves out at its default, and no
+// defects.
+Case on_single_device(const Case& c);
+
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/base/errors.h"
+#include "core/config/case_json.h"
 #include "core/snapshot/assemble.h"
 #include "matrix/reference/reference.h"
 #include "matrix/sweep/own_steps.h"
@@ -59,23 +60,6 @@ sim::OracleStep difference(const StepResult& result, const sim::OracleStep& refe
 }
 
 }  // namespace
-
-Case on_single_device(const Case& c) {
-  Case single = c;
-  const Case plain = default_case();
-  single.layout = plain.layout;
-  single.defects.clear();
-  // All that a reference does not depend on.
-  single.recipe.schedule = plain.recipe.schedule;
-  single.recipe.step_api = StepApi::kFused;
-  single.recipe.recompute = plain.recipe.recompute;
-  single.recipe.overlap.clear();
-  single.recipe.bucket_elements = plain.recipe.bucket_elements;
-  single.recipe.reduction_order = plain.recipe.reduction_order;
-  single.recipe.completion = plain.recipe.completion;
-  single.recipe.schedule_seed = plain.recipe.schedule_seed;
-  return single;
-}
 
 std::vector<sim::OracleStep> differences(const sim::TrialResult& trial,
                                          const std::vector<sim::OracleStep>& reference) {

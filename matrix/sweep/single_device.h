@@ -9,9 +9,6 @@
 
 namespace lockstep::matrix {
 
-// The same model, data and recipe on one rank, without defects and in the plainest order.
-Case on_single_device(const Case& c);
-
 // What a finished trial of one rank holds, less what the reference computes from where it stood.
 std::vector<sim::OracleStep> differences(const sim::TrialResult& trial,
                                          const std::vector<sim::OracleStep>& reference);

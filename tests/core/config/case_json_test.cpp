@@ -6,6 +6,7 @@
 #include "core/base/errors.h"
 #include "core/config/fields.h"
 #include "core/config/presets.h"
+#include "core/config/rules.h"
 
 namespace lockstep::test {
 namespace {
@@ -116,6 +117,44 @@ TEST(CaseJsonTest, TheReferenceKeyLeavesOutLayoutAndOrders) {
   c = base;
   c.recipe.micro_batch = 2;
   EXPECT_NE(reference_key(c), key);
+}
+
+Case spread_case() {
+  Case c = preset_case("tiny-dense");
+  c.layout.tp = 2;
+  c.layout.sp = true;
+  c.layout.dp = 3;
+  c.recipe.dtype = Precision::kBF16;
+  c.recipe.overlap = {"grad"};
+  c.recipe.step_api = StepApi::kSplit;
+  c.recipe.bucket_elements = 1;
+  c.recipe.reduction_order = ReductionOrder::kTree;
+  c.recipe.seed = 7;
+  c.defects = {"B27-dp-reduction-missing"};
+  return c;
+}
+
+TEST(SingleDevice, RunsTheSameReferenceOnOneRankWithoutDefects) {
+  const Case c = spread_case();
+  const Case single = on_single_device(c);
+  EXPECT_EQ(world_size(single.layout), 1);
+  EXPECT_FALSE(single.layout.sp);
+  EXPECT_TRUE(single.defects.empty());
+  EXPECT_TRUE(single.recipe.overlap.empty());
+  EXPECT_EQ(single.recipe.step_api, StepApi::kFused);
+  EXPECT_EQ(single.recipe.dtype, Precision::kBF16);
+  EXPECT_EQ(reference_key(single), reference_key(c));
+  EXPECT_EQ(why_invalid(single), std::nullopt);
+}
+
+TEST(SingleDevice, IsTheSameForAllCasesOfOneReference) {
+  Case other = spread_case();
+  other.layout.tp = 8;
+  other.layout.dp = 1;
+  other.recipe.overlap.clear();
+  other.recipe.schedule_seed = 99;
+  ASSERT_EQ(reference_key(other), reference_key(spread_case()));
+  EXPECT_EQ(case_to_json(on_single_device(other)), case_to_json(on_single_device(spread_case())));
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include "core/base/errors.h"
 #include "core/config/case_json.h"
 #include "core/config/presets.h"
-#include "core/config/rules.h"
 #include "matrix/reference/reference.h"
 #include "matrix/sweep/own_steps.h"
 #include "simulator/checks/block_error.h"
@@ -28,30 +27,6 @@ Case spread_case() {
   c.recipe.seed = 7;
   c.defects = {"B27-dp-reduction-missing"};
   return c;
-}
-
-TEST(SingleDevice, RunsTheSameReferenceOnOneRankWithoutDefects) {
-  const Case c = spread_case();
-  const Case single = matrix::on_single_device(c);
-  EXPECT_EQ(world_size(single.layout), 1);
-  EXPECT_FALSE(single.layout.sp);
-  EXPECT_TRUE(single.defects.empty());
-  EXPECT_TRUE(single.recipe.overlap.empty());
-  EXPECT_EQ(single.recipe.step_api, StepApi::kFused);
-  EXPECT_EQ(single.recipe.dtype, Precision::kBF16);
-  EXPECT_EQ(reference_key(single), reference_key(c));
-  EXPECT_EQ(why_invalid(single), std::nullopt);
-}
-
-TEST(SingleDevice, IsTheSameForAllCasesOfOneReference) {
-  Case other = spread_case();
-  other.layout.tp = 8;
-  other.layout.dp = 1;
-  other.recipe.overlap.clear();
-  other.recipe.schedule_seed = 99;
-  ASSERT_EQ(reference_key(other), reference_key(spread_case()));
-  EXPECT_EQ(case_to_json(matrix::on_single_device(other)),
-            case_to_json(matrix::on_single_device(spread_case())));
 }
 
 TEST(SingleDevice, IsOffAsMuchAsItsPrecisionAndNotInF64) {
@@ -84,7 +59,7 @@ TEST(SingleDevice, IsNoTrialOfSeveralRanks) {
 
 // AdamW turns the sign of a gradient near 0 into a whole step: what follows is right all the same.
 TEST(OwnSteps, StartWhereTheRunStood) {
-  Case c = matrix::on_single_device(spread_case());
+  Case c = on_single_device(spread_case());
   c.recipe.dtype = Precision::kF64;
   const sim::Oracle reference = matrix::compute_reference(c);
   sim::TrialResult trial = sim::run_trial(c, {});
@@ -100,7 +75,7 @@ TEST(OwnSteps, StartWhereTheRunStood) {
 }
 
 TEST(OwnSteps, AreTheReferencesWhereMastersCannotBePutTogether) {
-  const Case c = matrix::on_single_device(spread_case());
+  const Case c = on_single_device(spread_case());
   const sim::Oracle reference = matrix::compute_reference(c);
   sim::TrialResult trial = sim::run_trial(c, {});
   trial.ranks[0].steps[0].masters.pop_back();
