@@ -5,6 +5,8 @@
 #include <functional>
 #include <numeric>
 
+#include "core/base/errors.h"
+
 namespace lockstep {
 namespace {
 
@@ -105,6 +107,18 @@ std::vector<Stretch> stretches_of(const Shard& shard) {
     }
   }
   return stretches;
+}
+
+void fill_shard(Shard& shard, const FillStretch& fill) {
+  shard.values.assign(static_cast<std::size_t>(product(shard.local_shape)), 0.0);
+  const std::string problem = shard_problem(shard);
+  LOCKSTEP_CHECK(problem.empty(), shard.name + " cannot be filled: " + problem);
+  for (const Stretch& stretch : stretches_of(shard)) {
+    fill(stretch.full,
+         std::span(shard.values)
+             .subspan(static_cast<std::size_t>(stretch.local),
+                      static_cast<std::size_t>(stretch.count)));
+  }
 }
 
 std::int64_t num_full_elements(const Shard& shard) { return product(shard.full_shape); }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,13 @@ std::string shard_problem(const Shard& shard);
 
 // The shard must be without problem. Ascending in the full tensor; neighbours are merged.
 std::vector<Stretch> stretches_of(const Shard& shard);
+
+// Gives values to full flat elements [full, full + local.size()).
+using FillStretch = std::function<void(std::int64_t full, std::span<double> local)>;
+
+// The inverse of assembling: sizes the values by the local shape and has each stretch filled; the
+// others, padding, are zero. InternalError where shapes and slice do not fit together.
+void fill_shard(Shard& shard, const FillStretch& fill);
 
 // Elements of the full tensor.
 std::int64_t num_full_elements(const Shard& shard);

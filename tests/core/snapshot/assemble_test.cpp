@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/snapshot/stretches.h"
 
 namespace lockstep::test {
@@ -119,6 +121,26 @@ TEST(Assemble, TellsOfAShardWithTooFewValues) {
   shards[1].values.pop_back();
   EXPECT_EQ(assemble(held(shards)).problem,
             "rank 1: the number of values is not that of the local shape");
+}
+
+TEST(FillShard, TakesWhatTheSliceReachesAndZeroesPadding) {
+  // Columns 3 and 0 of a [2, 4] tensor, in this order, and one of padding.
+  Shard shard{.name = "t",
+              .full_shape = {2, 4},
+              .local_shape = {2, 3},
+              .slice = {.dim = 1,
+                        .runs = {{.local = 0, .global = 3, .count = 1},
+                                 {.local = 1, .global = 0, .count = 1}}},
+              .values = {7}};
+  fill_shard(shard, [](std::int64_t full, std::span<double> local) {
+    for (double& value : local) value = 10.0 + static_cast<double>(full++);
+  });
+  EXPECT_EQ(shard.values, (std::vector<double>{13, 10, 0, 17, 14, 0}));
+}
+
+TEST(FillShard, RefusesASliceThatDoesNotFit) {
+  Shard shard = columns(3, {});
+  EXPECT_THROW(fill_shard(shard, [](std::int64_t, std::span<double>) {}), InternalError);
 }
 
 TEST(ShardProblem, NamesEachMisfit) {
