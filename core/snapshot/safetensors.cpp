@@ -5,15 +5,18 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
 #include "core/base/errors.h"
+#include "core/tensor/bfloat16.h"
 
 namespace lockstep {
 namespace {
@@ -48,7 +51,8 @@ std::string shown(const Json& value) {
 std::uint64_t size_of_file(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) refuse(path, "no such file");
+  if (status.type() == std::filesystem::file_type::not_found) refuse(path, "no such file");
+  if (error) refuse(path, "cannot be read: " + error.message());
   if (!std::filesystem::is_regular_file(status)) {
     refuse(path, "is no regular file; name a .safetensors file");
   }
@@ -60,6 +64,9 @@ std::uint64_t size_of_file(const std::string& path) {
 // The caller has checked that the file is long enough.
 std::string read_bytes(const std::string& path, std::uint64_t begin, std::uint64_t count) {
   std::ifstream file(path, std::ios::binary);
+  if (!file.is_open()) {
+    refuse(path, "cannot be read: " + std::generic_category().message(errno));
+  }
   std::string bytes(count, '\0');
   file.seekg(static_cast<std::streamoff>(begin));
   file.read(bytes.data(), static_cast<std::streamsize>(count));
@@ -234,11 +241,8 @@ double real_at(const std::string& bytes, std::size_t index, DType dtype) {
       return element_at<double>(bytes, index);
     case DType::kF32:
       return static_cast<double>(element_at<float>(bytes, index));
-    case DType::kBF16: {
-      // A bf16 is the upper half of an f32.
-      const std::uint32_t bits = std::uint32_t{element_at<std::uint16_t>(bytes, index)} << 16U;
-      return static_cast<double>(std::bit_cast<float>(bits));
-    }
+    case DType::kBF16:
+      return static_cast<double>(widened(element_at<BF16>(bytes, index)));
     case DType::kI64:
       break;
   }

@@ -25,6 +25,17 @@ std::string with_header(const std::string& header, const std::string& data) {
   return raw<std::uint64_t>({header.size()}) + header + data;
 }
 
+std::string problem_of_path(const std::string& path) {
+  try {
+    SafetensorsFile{path};
+  } catch (const UsageError& error) {
+    const std::string what = error.what();
+    EXPECT_EQ(what.substr(0, path.size() + 2), path + ": ");
+    return what.substr(path.size() + 2);
+  }
+  return "";
+}
+
 class Safetensors : public testing::Test {
  protected:
   Safetensors() {
@@ -33,23 +44,21 @@ class Safetensors : public testing::Test {
   }
   ~Safetensors() override { std::filesystem::remove(path_); }
 
-  SafetensorsFile read(const std::string& bytes) const {
-    // A new file: some file systems write one to disk at once that is made shorter and closed.
+  // A new file: some file systems write one to disk at once that is made shorter and closed.
+  void write(const std::string& bytes) const {
     std::filesystem::remove(path_);
     std::ofstream(path_, std::ios::binary) << bytes;
+  }
+
+  SafetensorsFile read(const std::string& bytes) const {
+    write(bytes);
     return SafetensorsFile(path_);
   }
 
-  // What is wrong with the file, without the path; "" where nothing is.
+  // What is wrong with a file of these bytes, without the path; "" where nothing is.
   std::string problem(const std::string& bytes) const {
-    try {
-      read(bytes);
-    } catch (const UsageError& error) {
-      const std::string what = error.what();
-      EXPECT_EQ(what.substr(0, path_.size() + 2), path_ + ": ");
-      return what.substr(path_.size() + 2);
-    }
-    return "";
+    write(bytes);
+    return problem_of_path(path_);
   }
 
   // The same of a file of one entry of that JSON and 16 bytes of data.
@@ -111,8 +120,10 @@ TEST_F(Safetensors, RefusesANameThatItLacksAndTheOtherKindOfNumber) {
 }
 
 TEST_F(Safetensors, RefusesWhatIsNoFile) {
-  EXPECT_THROW(SafetensorsFile(path_ + ".none"), UsageError);
-  EXPECT_THROW(SafetensorsFile(testing::TempDir()), UsageError);
+  EXPECT_EQ(problem_of_path(path_), "no such file");
+  EXPECT_EQ(problem_of_path(testing::TempDir()), "is no regular file; name a .safetensors file");
+  EXPECT_EQ(problem_of_path(testing::TempDir() + std::string(300, 'n')),
+            "cannot be read: File name too long");
   EXPECT_THROW(SafetensorsFile(""), UsageError);
 }
 
