@@ -39,6 +39,12 @@ std::int64_t Shape::row_elements() const {
 
 std::int64_t Shape::last() const { return (*this)[num_dims_ - 1]; }
 
+Shape Shape::with_last(std::int64_t size) const {
+  Shape shape = *this;
+  shape.set(num_dims_ - 1, size);
+  return shape;
+}
+
 std::string to_text(const Shape& shape) {
   std::string text = "[";
   for (int dim = 0; dim < shape.num_dims(); ++dim) {

@@ -22,6 +22,7 @@ class Shape {
   std::int64_t num_elements() const;  // 1 for a scalar
   std::int64_t row_elements() const;  // of one index of dim 0, as Tensor::rows cuts
   std::int64_t last() const;          // size of the last dim; an error for a scalar
+  Shape with_last(std::int64_t size) const;
   bool operator==(const Shape&) const = default;
 
  private:

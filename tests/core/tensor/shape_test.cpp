@@ -22,6 +22,11 @@ TEST(Shape, RefusesWhatItCannotHold) {
   EXPECT_THROW(static_cast<void>(Shape({2})[1]), InternalError);
 }
 
+TEST(Shape, WithLastReplacesTheLastDimAlone) {
+  EXPECT_EQ(Shape({2, 3, 4}).with_last(5), Shape({2, 3, 5}));
+  EXPECT_THROW(static_cast<void>(Shape().with_last(5)), InternalError);
+}
+
 TEST(Shape, ShowsItselfAsAList) { EXPECT_EQ(to_text(Shape({2, 3})), "[2, 3]"); }
 
 }  // namespace
