@@ -4,23 +4,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "core/comm/mesh.h"
 #include "simulator/checks/tensors.h"
 
 namespace lockstep::sim {
 namespace {
-
-// What a rank traced of a global micro-batch; null where it did not compute it.
-const std::vector<Shard>* traced_by(const StepResult& step, const Layout& layout, std::size_t g) {
-  const std::size_t position = g / static_cast<std::size_t>(layout.dp);
-  const auto global = static_cast<std::int64_t>(g);
-  if (position < step.losses.size() && step.losses[position].global_micro_batch == global) {
-    return &step.losses[position].activations;
-  }
-  for (const MicroBatchLoss& loss : step.losses) {
-    if (loss.global_micro_batch == global) return &loss.activations;
-  }
-  return nullptr;
-}
 
 struct Traced {
   Rank rank;
@@ -31,17 +21,19 @@ struct Traced {
 std::vector<std::vector<Traced>> traced_in(const TrialResult& trial,
                                            std::size_t step,
                                            std::size_t num_micro) {
-  const Layout& layout = trial.c.layout;
+  const Mesh mesh(trial.c.layout);
+  const auto dp = static_cast<std::size_t>(trial.c.layout.dp);
   std::vector<std::vector<Traced>> by_micro_batch(num_micro);
-  for (std::size_t rank = 0; rank < trial.ranks.size(); ++rank) {
-    const std::vector<StepResult>& steps = trial.ranks[rank].steps;
+  for (std::size_t i = 0; i < trial.ranks.size(); ++i) {
+    const std::vector<StepResult>& steps = trial.ranks[i].steps;
     if (step >= steps.size()) continue;
-    const auto first = static_cast<std::size_t>(data_parallel_rank(layout, rank));
-    for (std::size_t g = first; g < num_micro; g += static_cast<std::size_t>(layout.dp)) {
-      const std::vector<Shard>* const activations = traced_by(steps[step], layout, g);
-      if (activations == nullptr) continue;
-      by_micro_batch[g].push_back(
-          {.rank = Rank{static_cast<int>(rank)}, .activations = activations});
+    const Rank rank{static_cast<int>(i)};
+    const auto first = static_cast<std::size_t>(mesh.coordinate(rank, Axis::kDp));
+    for (std::size_t g = first; g < num_micro; g += dp) {
+      const MicroBatchLoss* const own =
+          find_micro_batch(steps[step], g / dp, static_cast<std::int64_t>(g));
+      if (own != nullptr)
+        by_micro_batch[g].push_back({.rank = rank, .activations = &own->activations});
     }
   }
   return by_micro_batch;

@@ -87,6 +87,15 @@ const Shard* find_shard(const std::vector<Shard>& shards,
   return found == shards.end() ? nullptr : &*found;
 }
 
+const MicroBatchLoss* find_micro_batch(const StepResult& step, std::size_t index, std::int64_t g) {
+  const std::vector<MicroBatchLoss>& losses = step.losses;
+  if (index < losses.size() && losses[index].global_micro_batch == g) return &losses[index];
+  const auto found = std::find_if(losses.begin(), losses.end(), [&](const MicroBatchLoss& loss) {
+    return loss.global_micro_batch == g;
+  });
+  return found == losses.end() ? nullptr : &*found;
+}
+
 std::vector<RankShard> shards_of(const TrialResult& trial, const TensorId& id) {
   std::vector<RankShard> held;
   held.reserve(trial.ranks.size());
@@ -101,10 +110,6 @@ std::vector<RankShard> shards_of(const TrialResult& trial, const TensorId& id) {
 
 // Every stage of a pipeline holds its own layers; without stages, all ranks hold each tensor.
 std::int64_t num_holders(const Case& c) { return world_size(c.layout) / c.layout.pp; }
-
-std::int64_t data_parallel_rank(const Layout& layout, std::size_t rank) {
-  return static_cast<std::int64_t>(rank) / (layout.tp * layout.cp) % layout.dp;
-}
 
 std::string steps_misfit_of(const TrialResult& trial, const MeasuredOracle& oracle) {
   const std::int64_t world = world_size(trial.c.layout);

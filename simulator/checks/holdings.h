@@ -36,11 +36,11 @@ std::vector<RankShard> shards_of(const TrialResult& trial, const TensorId& id);
 // Ranks that should hold each tensor.
 std::int64_t num_holders(const Case& c);
 
-// dp is the axis outside tp and cp (semantics, section 1.1).
-std::int64_t data_parallel_rank(const Layout& layout, std::size_t rank);
-
 // The shard of that name, looked for at `index` first; null where there is none.
 const Shard* find_shard(const std::vector<Shard>& shards, std::size_t index, std::string_view name);
+
+// The global micro-batch g of a step, looked for at `index` first; null where it is not there.
+const MicroBatchLoss* find_micro_batch(const StepResult& step, std::size_t index, std::int64_t g);
 
 // What the list lacks of the tensors, has twice or has and should not; empty where it fits.
 std::string misfit_of_list(const std::vector<Shard>& shards,

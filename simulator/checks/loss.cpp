@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <span>
 
+#include "core/comm/mesh.h"
 #include "simulator/checks/holdings.h"
 #include "simulator/checks/scalars.h"
 #include "simulator/checks/tally.h"
@@ -17,7 +17,7 @@ namespace {
 class LossComparison {
  public:
   explicit LossComparison(const TrialResult& trial)
-      : trial_(trial), sizes_(sizes_of(trial.c)), tally_("loss") {}
+      : trial_(trial), mesh_(trial.c.layout), sizes_(sizes_of(trial.c)), tally_("loss") {}
 
   Tally& tally() { return tally_; }
   CheckResult conclude() && { return std::move(tally_).conclude(); }
@@ -58,11 +58,12 @@ class LossComparison {
     const std::string name = fmt::format("micro-batch {}", g);
     std::vector<RankValue> losses;
     for (std::size_t rank = 0; rank < trial_.ranks.size(); ++rank) {
-      const std::vector<StepResult>& steps = trial_.ranks[rank].steps;
-      if (step >= steps.size() || data_parallel_rank(trial_.c.layout, rank) != g % dp()) continue;
-      const MicroBatchLoss* loss = find_loss(steps[step], g);
-      if (loss == nullptr) continue;
       const Rank holder{static_cast<int>(rank)};
+      const std::vector<StepResult>& steps = trial_.ranks[rank].steps;
+      if (step >= steps.size() || dp_rank_of(holder) != g % dp()) continue;
+      const MicroBatchLoss* const loss =
+          find_micro_batch(steps[step], static_cast<std::size_t>(g / dp()), g);
+      if (loss == nullptr) continue;
       losses.push_back({.rank = holder, .value = loss->loss});
       compare_targets(at_step(name, step), holder, loss->targets, oracle.targets[index]);
     }
@@ -72,14 +73,6 @@ class LossComparison {
              .bound = measures.micro_batch_loss_bounds[index],
              .error = loss_error},
             losses);
-  }
-
-  static const MicroBatchLoss* find_loss(const StepResult& step, std::int64_t g) {
-    const auto found =
-        std::find_if(step.losses.begin(), step.losses.end(), [&](const MicroBatchLoss& loss) {
-          return loss.global_micro_batch == g;
-        });
-    return found == step.losses.end() ? nullptr : &*found;
   }
 
   void compare_targets(const std::string& where,
@@ -95,7 +88,7 @@ class LossComparison {
 
   // dp rank d holds the micro-batches g = d mod dp, in order and each once.
   void check_micro_batches(std::size_t step, std::size_t rank, std::int64_t num_micro) {
-    std::int64_t due = data_parallel_rank(trial_.c.layout, rank);
+    std::int64_t due = dp_rank_of(Rank{static_cast<int>(rank)});
     for (const MicroBatchLoss& loss : trial_.ranks[rank].steps[step].losses) {
       if (loss.global_micro_batch != due || due >= num_micro) {
         tally_.fail(fmt::format("rank {} reports micro-batch {} at step {}, where {} is due",
@@ -118,8 +111,10 @@ class LossComparison {
   }
 
   std::int64_t dp() const { return trial_.c.layout.dp; }
+  std::int64_t dp_rank_of(Rank rank) const { return mesh_.coordinate(rank, Axis::kDp); }
 
   const TrialResult& trial_;
+  Mesh mesh_;
   std::vector<NamedSize> sizes_;
   Tally tally_;
 };

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/comm/mesh.h"
 #include "simulator/checks/dealing.h"
 #include "simulator/checks/hint.h"
 #include "simulator/checks/holdings.h"
@@ -30,17 +31,18 @@ bool holds_all(const Part& part) {
 }
 
 // Ranks with nothing but padding hold the same nothing: replicas only where tp puts them together.
-bool are_replicas(const Part& a, const Part& b, const Layout& layout) {
+bool are_replicas(const Part& a, const Part& b, const Mesh& mesh) {
   if (!holds_same_elements(a.frame, b.frame)) return false;
-  return !a.stretches.empty() || a.rank.value % layout.tp == b.rank.value % layout.tp;
+  return !a.stretches.empty() ||
+         mesh.coordinate(a.rank, Axis::kTp) == mesh.coordinate(b.rank, Axis::kTp);
 }
 
 // Indices of parts, by replica group.
-std::vector<Indices> groups_of(const std::vector<Part>& parts, const Layout& layout) {
+std::vector<Indices> groups_of(const std::vector<Part>& parts, const Mesh& mesh) {
   std::vector<Indices> groups;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto own = std::find_if(groups.begin(), groups.end(), [&](const Indices& group) {
-      return are_replicas(parts[group.front()], parts[i], layout);
+      return are_replicas(parts[group.front()], parts[i], mesh);
     });
     if (own == groups.end()) {
       groups.push_back({i});
@@ -173,7 +175,8 @@ struct Grouping {
 
 class ReplicaComparison {
  public:
-  explicit ReplicaComparison(const TrialResult& trial) : trial_(trial), tally_("replicas") {}
+  explicit ReplicaComparison(const TrialResult& trial)
+      : trial_(trial), mesh_(trial.c.layout), tally_("replicas") {}
 
   Tally& tally() { return tally_; }
   CheckResult conclude() && { return std::move(tally_).conclude(); }
@@ -205,13 +208,14 @@ class ReplicaComparison {
     if (fits(known.dealing, shards)) return known;
     known = {.dealing = deal(shards)};
     const std::vector<Part>& parts = known.dealing.parts;
-    known.groups = groups_of(parts, trial_.c.layout);
+    known.groups = groups_of(parts, mesh_);
     known.expected = num_expected(parts, trial_.c);
     known.problem = dealing_problem(parts, known.groups, trial_.c);
     return known;
   }
 
   const TrialResult& trial_;
+  Mesh mesh_;
   Tally tally_;
   std::vector<Grouping> known_;
   Replicas replicas_;  // kept for its memory
