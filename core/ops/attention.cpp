@@ -1,4 +1,4 @@
-// Attention: launches and shapes.
+// Launches of attention, and the shapes it takes and gives.
 #include "core/ops/attention.h"
 
 #include <cmath>
@@ -8,11 +8,6 @@
 
 namespace lockstep {
 namespace {
-
-Shape with_last(Shape shape, std::int64_t size) {
-  shape.set(shape.num_dims() - 1, size);
-  return shape;
-}
 
 SplitQkvArgs qkv_arguments(const Tensor& fused, const Qkv& parts, const QkvGroups& groups) {
   return {.qkv_TW = fused.buffer(),
@@ -60,9 +55,9 @@ Qkv split_qkv(const OpContext& ops, const Tensor& qkv, const QkvGroups& groups) 
   LOCKSTEP_CHECK(qkv.shape.last() == q_width + 2 * kv_width && kv_width > 0,
                  "split_qkv: " + to_text(qkv.shape) + " is not rows of " +
                      std::to_string(groups.groups) + " groups");
-  const Qkv parts{.q = new_tensor(ops, qkv.dtype, with_last(qkv.shape, q_width), "qkv.q"),
-                  .k = new_tensor(ops, qkv.dtype, with_last(qkv.shape, kv_width), "qkv.k"),
-                  .v = new_tensor(ops, qkv.dtype, with_last(qkv.shape, kv_width), "qkv.v")};
+  const Qkv parts{.q = new_tensor(ops, qkv.dtype, qkv.shape.with_last(q_width), "qkv.q"),
+                  .k = new_tensor(ops, qkv.dtype, qkv.shape.with_last(kv_width), "qkv.k"),
+                  .v = new_tensor(ops, qkv.dtype, qkv.shape.with_last(kv_width), "qkv.v")};
   const SplitQkvArgs args = qkv_arguments(qkv, parts, groups);
   launch_kernel(ops,
                 "op.split_qkv",
@@ -80,10 +75,10 @@ Tensor join_qkv(const OpContext& ops, const Qkv& parts, const QkvGroups& groups)
                      std::to_string(groups.groups) + " groups");
   for (const Tensor& tensor : {parts.k, parts.v}) {
     LOCKSTEP_CHECK(
-        tensor.shape == with_last(parts.q.shape, kv_width) && tensor.dtype == parts.q.dtype,
+        tensor.shape == parts.q.shape.with_last(kv_width) && tensor.dtype == parts.q.dtype,
         "join_qkv: q " + to_text(parts.q.shape) + " does not fit k or v " + to_text(tensor.shape));
   }
-  const Shape shape = with_last(parts.q.shape, q_width + 2 * kv_width);
+  const Shape shape = parts.q.shape.with_last(q_width + 2 * kv_width);
   const Tensor fused = new_tensor(ops, parts.q.dtype, shape, "qkv.joined");
   const SplitQkvArgs args = qkv_arguments(fused, parts, groups);
   launch_kernel(ops,

@@ -1,4 +1,4 @@
-// Elementwise ops: launches and shapes.
+// Launches of elementwise ops, and the shapes they take and give.
 #include "core/ops/elementwise.h"
 
 #include <algorithm>
@@ -64,8 +64,7 @@ Tensor gated_silu(const OpContext& ops, const Tensor& x) {
   const std::int64_t width = x.shape.last() / 2;
   LOCKSTEP_CHECK(x.shape.last() == 2 * width && width > 0,
                  "gated_silu: rows of " + to_text(x.shape) + " are not [gate | up]");
-  Shape shape = x.shape;
-  shape.set(shape.num_dims() - 1, width);
+  const Shape shape = x.shape.with_last(width);
   const Tensor y = new_tensor(ops, x.dtype, shape, "gated_silu.y");
   const GatedSiluArgs args{.x_T2F = x.buffer(), .y_TF = y.buffer(), .width = width};
   launch_elementwise(ops, "op.gated_silu", {args.x_T2F}, args.y_TF, ops.kernels.gated_silu, args);
@@ -139,8 +138,7 @@ Tensor columns(const OpContext& ops, const Tensor& x, std::int64_t first, std::i
   LOCKSTEP_CHECK(first >= 0 && count >= 0 && first + count <= width && width > 0,
                  "columns " + std::to_string(first) + " to " + std::to_string(first + count) +
                      " of " + to_text(x.shape));
-  Shape shape = x.shape;
-  shape.set(shape.num_dims() - 1, count);
+  const Shape shape = x.shape.with_last(count);
   const Tensor out = new_tensor(ops, x.dtype, shape, "columns.out");
   launch_copy_columns(ops,
                       {.from = x.buffer(),
@@ -162,8 +160,7 @@ Tensor columns_padded(const OpContext& ops,
   LOCKSTEP_CHECK(first >= 0 && first + count <= width && count > 0,
                  to_text(x.shape) + " as columns from " + std::to_string(first) + " on of " +
                      std::to_string(width));
-  Shape shape = x.shape;
-  shape.set(shape.num_dims() - 1, width);
+  const Shape shape = x.shape.with_last(width);
   const Tensor out = new_tensor(ops, x.dtype, shape, "columns.padded");
   fill(ops, out, 0.0, "op.columns_padded");
   launch_copy_columns(ops,

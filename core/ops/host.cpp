@@ -1,4 +1,4 @@
-// Host transfers: launches.
+// Launches that carry numbers between host memory and tensors.
 #include "core/ops/host.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Linear map: three products; and the bias.
+// A linear map as three products, and its bias.
 #include "core/ops/linear.h"
 
 #include "core/base/errors.h"
@@ -28,9 +28,7 @@ void multiply(const OpContext& ops, std::string_view label, const MatmulArgs& ar
 Shape output_shape(const Shape& x, const Shape& weight) {
   LOCKSTEP_CHECK(weight.num_dims() == 2 && x.last() == weight[1],
                  "linear: x " + to_text(x) + " does not fit W " + to_text(weight));
-  Shape shape = x;
-  shape.set(x.num_dims() - 1, weight[0]);
-  return shape;
+  return x.with_last(weight[0]);
 }
 
 }  // namespace
@@ -54,8 +52,7 @@ Tensor linear_backward_input(const OpContext& ops, const LinearSaved& saved, con
   const Tensor& weight = saved.weight;
   LOCKSTEP_CHECK(dy.shape.last() == weight.shape[0],
                  "linear: dy " + to_text(dy.shape) + " does not fit W " + to_text(weight.shape));
-  Shape shape = dy.shape;
-  shape.set(shape.num_dims() - 1, weight.shape[1]);
+  const Shape shape = dy.shape.with_last(weight.shape[1]);
   check_same_type(dy, weight);
   const Tensor dx = new_tensor(ops, dy.dtype, shape, "linear.dx");
   multiply(ops,

@@ -1,4 +1,4 @@
-// RMS and layer norm: launches and shapes.
+// Launches of RMS and layer norm, and the shapes they take and give.
 #include "core/ops/norm.h"
 
 #include "core/base/errors.h"

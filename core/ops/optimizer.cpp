@@ -1,4 +1,4 @@
-// Optimizer updates: launches, types and the corrections of a step.
+// Launches of optimizer updates, the types they take, and the corrections of a step.
 #include "core/ops/optimizer.h"
 
 #include <cmath>

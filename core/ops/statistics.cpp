@@ -1,4 +1,4 @@
-// Statistics: launches.
+// Launches that reduce a tensor to one f64.
 #include "core/ops/statistics.h"
 
 namespace lockstep {

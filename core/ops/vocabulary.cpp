@@ -1,4 +1,4 @@
-// Vocabulary ops: launches and shapes.
+// Launches of vocabulary ops, and the shapes they take and give.
 #include "core/ops/vocabulary.h"
 
 #include "core/base/errors.h"

@@ -21,7 +21,7 @@ T* elements(const Buffer& buffer) {
   return reinterpret_cast<T*>(buffer.bytes());
 }
 
-// Beside lockstep::widened of a BF16.
+// An element as its accumulation type; that of a BF16 is in core/tensor/bfloat16.h.
 inline double widened(double x) { return x; }
 inline float widened(float x) { return x; }
 

@@ -2,7 +2,6 @@
 // pass's Jacobian, by central differences element by element and along random directions.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <functional>
 #include <string>
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "core/base/errors.h"
 #include "core/ops/host.h"
 #include "core/parallel/linear.h"
 #include "core/parallel/vocabulary.h"
