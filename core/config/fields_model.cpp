@@ -104,7 +104,7 @@ std::vector<Field> architecture_fields() {
             &Model::norm_eps,
             {.name = "norm_eps",
              .default_value = 1e-6,
-             .smallest = 0,
+             .smallest = 1e-16,  // a row of zeros would be 0 / 0
              .largest = 1,
              .summary = "added to the mean square in a norm"}),
       field(&Case::model,

@@ -8,6 +8,7 @@
 
 #include "core/base/errors.h"
 #include "simulator/checks/scalars.h"
+#include "simulator/checks/tally.h"
 
 namespace lockstep::sim {
 namespace {
@@ -81,6 +82,18 @@ void bound_norms(const OracleStep& reference,
       norm_error(reference.gradient_norm + difference, reference.gradient_norm);
 }
 
+void raise_error(const std::vector<OracleTensor>& off,
+                 const std::vector<OracleTensor>& reference,
+                 SingleDeviceError& worst) {
+  const double floor = 0.01 * norm_of_all(reference);
+  for (std::size_t i = 0; i < off.size(); ++i) {
+    const double distance = norm_of_all({off[i]});
+    const double error =
+        distance == 0.0 ? 0.0 : distance / std::max(norm_of_all({reference[i]}), floor);
+    if (is_worse(error, worst.error)) worst = {.error = error, .where = off[i].name};
+  }
+}
+
 StepMeasures measures_of(const OracleStep& reference, const OracleStep* single_device) {
   const auto of = [&](std::vector<OracleTensor> OracleStep::*tensors, std::string_view what) {
     return measures_of(
@@ -120,8 +133,17 @@ MeasuredOracle::MeasuredOracle(Oracle oracle)
     require_as_many(single_device.size(), oracle_.steps.size(), "steps");
   }
   for (std::size_t step = 0; step < oracle_.steps.size(); ++step) {
-    measures_.push_back(measures_of(
-        oracle_.steps[step], is_held_against_single_device_ ? &single_device[step] : nullptr));
+    const OracleStep& reference = oracle_.steps[step];
+    if (!is_held_against_single_device_) {
+      measures_.push_back(measures_of(reference, nullptr));
+      continue;
+    }
+    measures_.push_back(measures_of(reference, &single_device[step]));
+    raise_error(single_device[step].gradients, reference.gradients, single_device_error_);
+    for (std::size_t g = 0; g < reference.activations.size(); ++g) {
+      raise_error(
+          single_device[step].activations[g], reference.activations[g], single_device_error_);
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 // Below f64 the single-device run is needed for that and nothing else, and is dropped then.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "simulator/checks/block_error.h"
@@ -22,6 +23,13 @@ struct StepMeasures {
   double parameter_norm_bound = kBoundF64;
 };
 
+// How far the single-device run itself is from the reference, by tensor: ‖difference‖ over the
+// larger of ‖tensor‖ and a hundredth of ‖all tensors‖ of the step and kind.
+struct SingleDeviceError {
+  double error = 0.0;
+  std::string where = {};
+};
+
 class MeasuredOracle {
  public:
   MeasuredOracle() = default;
@@ -33,11 +41,15 @@ class MeasuredOracle {
   const StepMeasures& measures(std::size_t step) const { return measures_[step]; }
   // Whether bounds are the single-device rule's.
   bool is_held_against_single_device() const { return is_held_against_single_device_; }
+  // The worst of all tensors: what a single device does wrong, every layout does, and no multiple
+  // of its error would show it.
+  const SingleDeviceError& single_device_error() const { return single_device_error_; }
 
  private:
   Oracle oracle_;  // without the single-device run
   std::vector<StepMeasures> measures_;
   bool is_held_against_single_device_ = false;
+  SingleDeviceError single_device_error_;
 };
 
 }  // namespace lockstep::sim

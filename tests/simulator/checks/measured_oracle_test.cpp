@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "core/base/errors.h"
+#include "simulator/checks/holdings.h"
+#include "simulator/checks/loss.h"
 #include "tests/simulator/checks/fake_trial.h"
 
 namespace lockstep::test {
@@ -68,6 +70,21 @@ TEST(MeasuredOracle, AllowsTheGradientNormWhatItsTensorsAreOff) {
   fake.oracle.single_device[0].gradients[2].values[7] = 1e-4;
   const sim::StepMeasures measures = fake.measured().measures(0);
   EXPECT_NEAR(measures.gradient_norm_bound * fake.oracle.steps[0].gradient_norm, 8e-4, 1e-12);
+}
+
+// What a single device does wrong in a precision, every layout does too: eight times its error
+// would cover it.
+TEST(MeasuredOracle, TellsWhereTheSingleDeviceItselfIsFurtherOffThanRounding) {
+  FakeTrial fake = exact_trial();
+  EXPECT_EQ(sim::steps_misfit_of(fake.trial, fake.measured()), "");
+  const std::vector<double>& right = fake.oracle.steps[1].gradients[2].values;
+  std::vector<double>& off = fake.oracle.single_device[1].gradients[2].values;
+  for (std::size_t i = 0; i < off.size(); ++i) off[i] = 1e-6 * right[i];
+  EXPECT_EQ(sim::steps_misfit_of(fake.trial, fake.measured()), "");
+  for (std::size_t i = 0; i < off.size(); ++i) off[i] = 1e-5 * right[i];
+  const std::string misfit = sim::steps_misfit_of(fake.trial, fake.measured());
+  EXPECT_NE(misfit.find("a single device is itself off by 1e-05 of "), std::string::npos) << misfit;
+  EXPECT_EQ(sim::check_loss(fake.trial, fake.measured()).verdict, sim::CheckVerdict::kFail);
 }
 
 TEST(MeasuredOracle, RefusesASingleDeviceRunOfAnotherModel) {
