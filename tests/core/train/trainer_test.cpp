@@ -61,6 +61,9 @@ TEST(Trainer, AStepSubtractsTheLearningRateTimesTheGradient) {
   const Shard& before = result.steps[0].parameters[2];
   const Shard& gradient = result.steps[1].gradients[2];
   const Shard& after = result.steps[1].parameters[2];
+  ASSERT_FALSE(after.values.empty());
+  ASSERT_EQ(before.values.size(), after.values.size());
+  ASSERT_EQ(gradient.values.size(), after.values.size());
   for (std::size_t i = 0; i < after.values.size(); ++i) {
     EXPECT_EQ(after.values[i], before.values[i] - c.recipe.lr * gradient.values[i]);
   }
@@ -95,12 +98,14 @@ TEST(Trainer, ClippedGradientsAreThoseOfTheUpdate) {
 TEST(Trainer, NormsAndZerosAreThoseOfTheModelOnEveryLayoutAndRank) {
   Case c = preset_case("tiny-dense");
   const StepResult alone = train_alone(c).steps[1];
+  EXPECT_GT(alone.gradient_zeros, 0) << "rows of ids that no sample has";
   c.layout.tp = 4;
   c.layout.sp = true;
   c.layout.dp = 3;
   for (const RankResult& rank : train_ranks(c)) {
     EXPECT_NEAR(rank.steps[1].gradient_norm, alone.gradient_norm, 1e-12);
     EXPECT_NEAR(rank.steps[1].parameter_norm, alone.parameter_norm, 1e-12);
+    EXPECT_EQ(rank.steps[1].gradient_zeros, alone.gradient_zeros);
   }
 }
 
