@@ -3,15 +3,12 @@
 
 #include <numeric>
 
-#include "core/model/describe_model.h"
-
 namespace lockstep {
 namespace {
 
 // The part of the vocabulary that this rank holds of the embedding; the head is cut alike.
-VocabularyShard own_vocabulary(const RankContext& context, const ParameterTable& table) {
-  const ParameterId id = find_parameter(table, "embedding.word_embeddings.weight");
-  const ParameterSpec& spec = table[static_cast<std::size_t>(id.value)];
+VocabularyShard own_vocabulary(const RankContext& context, const NamedParameters& parameters) {
+  const ParameterSpec& spec = parameters.spec_of("embedding.word_embeddings.weight");
   const ShardSlice slice = slice_of(spec, context.mesh, context.rank);
   if (slice.runs.empty()) return {.first_row = spec.full_shape[0], .num_real = 0};
   return {.first_row = slice.runs[0].global, .num_real = slice.runs[0].count};
@@ -55,29 +52,24 @@ VocabParallelCrossEntropy make_cross_entropy(const RankContext& context, const D
   const LogitsCut cut = model.gather_output ? LogitsCut::kWhole : LogitsCut::kOverTp;
   const VocabularyShard shard = model.gather_output
                                     ? VocabularyShard{.first_row = 0, .num_real = model.vocab_size}
-                                    : own_vocabulary(context, spec.table);
+                                    : own_vocabulary(context, spec.parameters);
   return {"cross_entropy", cut, shard, spec.smoothing};
 }
 
 }  // namespace
 
 Decoder::Decoder(const RankContext& context, const DecoderSpec& spec)
-    : embedding_(
-          context,
-          "embedding.word_embeddings",
-          NamedParameters(spec.table, spec.parameters).of("embedding.word_embeddings.weight"),
-          own_vocabulary(context, spec.table)),
+    : embedding_(context,
+                 "embedding.word_embeddings",
+                 spec.parameters.of("embedding.word_embeddings.weight"),
+                 own_vocabulary(context, spec.parameters)),
       rope_(tables_of(context, spec.c)),
-      final_norm_(
-          spec.c.model, NamedParameters(spec.table, spec.parameters), "decoder.final_layernorm."),
-      output_layer_(context,
-                    "output_layer",
-                    {.weight = output_weight(NamedParameters(spec.table, spec.parameters))}),
+      final_norm_(spec.c.model, spec.parameters, "decoder.final_layernorm."),
+      output_layer_(context, "output_layer", {.weight = output_weight(spec.parameters)}),
       gather_output_(gather_output(spec.c.model)),
       cross_entropy_(make_cross_entropy(context, spec)) {
-  const NamedParameters parameters(spec.table, spec.parameters);
   for (std::int64_t layer = 0; layer < spec.c.model.num_hidden_layers; ++layer) {
-    layers_.push_back(make_layer(context, spec.c, parameters, layer));
+    layers_.push_back(make_layer(context, spec.c, spec.parameters, layer));
   }
 }
 

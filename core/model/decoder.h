@@ -27,8 +27,7 @@ struct MicroBatch {
 // What the decoder is made of.
 struct DecoderSpec {
   const Case& c;
-  const ParameterTable& table;
-  const Parameters& parameters;
+  NamedParameters parameters;
   LabelSmoothing smoothing;
 };
 

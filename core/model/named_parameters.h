@@ -17,6 +17,7 @@ class NamedParameters {
 
   // InternalError where the table lacks it.
   Parameter of(const std::string& name) const;
+  const ParameterSpec& spec_of(const std::string& name) const;
   // None where the model has no such parameter.
   std::optional<Parameter> find(const std::string& name) const;
   // `name`.weight, and `name`.bias where the model has one.

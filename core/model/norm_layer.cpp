@@ -1,4 +1,4 @@
-// Which norm a layer applies.
+// The norm that the model names.
 #include "core/model/norm_layer.h"
 
 #include "core/autograd/functions.h"
@@ -6,10 +6,12 @@
 
 namespace lockstep {
 
-NormLayer::NormLayer(const Model& model, const NamedParameters& parameters, const std::string& name)
+NormLayer::NormLayer(const Model& model,
+                     const NamedParameters& parameters,
+                     const std::string& prefix)
     : norm_(model.norm),
-      weight_(parameters.of(name + "weight")),
-      bias_(parameters.find(name + "bias")),
+      weight_(parameters.of(prefix + "weight")),
+      bias_(parameters.find(prefix + "bias")),
       eps_(model.norm_eps) {}
 
 Variable NormLayer::forward(Tape& tape, const Variable& x) const {

@@ -11,8 +11,9 @@ namespace lockstep {
 
 class NormLayer {
  public:
-  // `name` is what "weight" and "bias" are appended to. There is a bias where the model says layer.
-  NormLayer(const Model& model, const NamedParameters& parameters, const std::string& name);
+  // `prefix` is what "weight" and "bias" are appended to. There is a bias where the model says
+  // layer.
+  NormLayer(const Model& model, const NamedParameters& parameters, const std::string& prefix);
 
   // Over the last dim of x.
   Variable forward(Tape& tape, const Variable& x) const;

@@ -17,7 +17,7 @@ namespace lockstep {
 
 class SelfAttention {
  public:
-  // `name` is the layer's: decoder.layers.0.
+  // `name` is decoder.layers.0.self_attention.
   SelfAttention(const RankContext& context,
                 const Case& c,
                 const NamedParameters& parameters,

@@ -49,14 +49,14 @@ void scale_all(const RankContext& context,
 void execute(const RankContext& context,
              const FinalizeEntry& entry,
              const GradientBuckets& buckets,
-             OverlappedSums& overlapped,
+             MainGradientSink& sink,
              const DeviceTotals& totals) {
   const CollectiveSite site{.group = entry.group, .label = entry.label};
   switch (entry.action) {
     case FinalizeAction::kSumBucket:
       return all_reduce(context, site, buckets.bucket(entry.bucket));
     case FinalizeAction::kWaitBucket:
-      return overlapped.wait(entry.bucket, entry.label);
+      return sink.wait(entry.bucket, entry.label);
     case FinalizeAction::kSumParameter:
       return all_reduce(context, site, buckets.main_gradient(entry.parameter));
     case FinalizeAction::kSumTotals:
@@ -155,11 +155,11 @@ std::string to_text(const FinalizePlan& plan) {
 StepTotals finalize_grads(const RankContext& context,
                           const FinalizePlan& plan,
                           const GradientBuckets& buckets,
-                          OverlappedSums& overlapped,
+                          MainGradientSink& sink,
                           const StepTotals& local) {
   const DeviceTotals totals(context.ops, local);
   for (const FinalizeEntry& entry : plan.entries) {
-    execute(context, entry, buckets, overlapped, totals);
+    execute(context, entry, buckets, sink, totals);
   }
   return totals.read(context.ops);
 }

@@ -10,7 +10,7 @@
 
 #include "core/config/case.h"
 #include "core/parallel/rank_context.h"
-#include "core/train/overlapped_sums.h"
+#include "core/train/main_gradient_sink.h"
 
 namespace lockstep {
 
@@ -26,7 +26,7 @@ enum class FinalizeAction {
 struct FinalizeEntry {
   std::string label;  // finalize.dp_sum.bucket0, finalize.dp_wait.bucket0, finalize.scale ...
   FinalizeAction action;
-  GroupKind group = GroupKind::kWorld;  // of a sum
+  GroupKind group = GroupKind::kWorld;  // of a sum; a wait carries its sum's
   BucketId bucket = {-1};               // of kSumBucket and kWaitBucket
   ParameterId parameter = {-1};         // of kSumParameter
   double factor = 1.0;                  // of a scaling
@@ -49,7 +49,7 @@ struct StepTotals {
 StepTotals finalize_grads(const RankContext& context,
                           const FinalizePlan& plan,
                           const GradientBuckets& buckets,
-                          OverlappedSums& overlapped,
+                          MainGradientSink& sink,
                           const StepTotals& local);
 
 }  // namespace lockstep

@@ -25,15 +25,14 @@ std::vector<Tensor> zeroed(const OpContext& ops,
 }  // namespace
 
 OptimizerState::OptimizerState(const OpContext& ops,
-                               const UpdatePlan& plan,
-                               const ParameterTable& table,
+                               const OptimizerStateSpec& spec,
                                const Parameters& parameters)
-    : has_masters_(plan.masters) {
-  for (std::size_t i = 0; i < table.size(); ++i) {
+    : has_masters_(spec.masters) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
     parameters_.push_back(parameters[{static_cast<int>(i)}].value);
   }
   masters_ = has_masters_ ? zeroed(ops, parameters_, "optimizer.masters") : parameters_;
-  if (plan.optimizer != Optimizer::kAdamW) return;
+  if (spec.optimizer != Optimizer::kAdamW) return;
   exp_avg_ = zeroed(ops, parameters_, "optimizer.exp_avg");
   exp_avg_sq_ = zeroed(ops, parameters_, "optimizer.exp_avg_sq");
 }

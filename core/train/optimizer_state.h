@@ -6,17 +6,22 @@
 #include <span>
 #include <vector>
 
+#include "core/config/case.h"
 #include "core/model/parameters.h"
-#include "core/train/update.h"
 
 namespace lockstep {
+
+// What there is to keep.
+struct OptimizerStateSpec {
+  Optimizer optimizer = Optimizer::kSgd;
+  bool masters = false;  // parameters are rounded copies of masters
+};
 
 class OptimizerState {
  public:
   // Masters and moments are zeroed, padding included; init fills in the masters.
   OptimizerState(const OpContext& ops,
-                 const UpdatePlan& plan,
-                 const ParameterTable& table,
+                 const OptimizerStateSpec& spec,
                  const Parameters& parameters);
 
   bool has_masters() const { return has_masters_; }

@@ -6,11 +6,11 @@
 #include "core/parallel/mappings.h"
 #include "core/train/batch.h"
 #include "core/train/clip.h"
+#include "core/train/counts.h"
 #include "core/train/finalize_grads.h"
-#include "core/train/grad_norm.h"
 #include "core/train/init.h"
 #include "core/train/loss.h"
-#include "core/train/overlapped_sums.h"
+#include "core/train/main_gradient_sink.h"
 #include "core/train/probes.h"
 #include "core/train/update.h"
 
@@ -35,7 +35,8 @@ struct Plans {
 };
 
 Plans make_plans(const Case& c);
-// Each plan in the order in which a step uses it. Equal texts stand for equal behaviour.
+// Each plan in the order in which a step uses it. Of two setups of one case, equal texts stand for
+// equal behaviour.
 std::string to_text(const Plans& plans);
 
 }  // namespace lockstep

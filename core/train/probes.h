@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/train/grad_norm.h"
+#include "core/train/counts.h"
 #include "core/train/rank_result.h"
 
 namespace lockstep {

@@ -1,8 +1,9 @@
 // What a step reports, read from the device as shards of full tensors.
 #pragma once
 
+#include <array>
 #include <span>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "core/parallel/placement.h"
@@ -11,7 +12,11 @@
 
 namespace lockstep {
 
-// Reads a rank's tensors into shards whose frames are made once.
+// Which tensor of each parameter.
+enum class SnapshotKind { kGradient, kClippedGradient, kParameter, kMaster, kExpAvg, kExpAvgSq };
+inline constexpr int kNumSnapshotKinds = 6;
+
+// Reads a rank's tensors into shards whose frames and labels are made once.
 class StepSnapshot {
  public:
   StepSnapshot(const RankContext& context,
@@ -19,13 +24,17 @@ class StepSnapshot {
                const ActivationTable& activations);
 
   // One tensor a row of the table, in its order; none at all gives none.
-  std::vector<Shard> of_parameters(std::span<const Tensor> tensors, std::string_view label) const;
+  std::vector<Shard> of_parameters(SnapshotKind kind, std::span<const Tensor> tensors) const;
   std::vector<Shard> of_activations(std::span<const Tensor> tensors) const;
 
  private:
+  using Labels = std::vector<std::string>;  // by the table: snapshot.exp_avg.output_layer.weight
+
   OpContext ops_;
   std::vector<Shard> parameters_;  // without values
   std::vector<Shard> activations_;
+  std::array<Labels, kNumSnapshotKinds> parameter_labels_;  // by SnapshotKind
+  Labels activation_labels_;
 };
 
 }  // namespace lockstep

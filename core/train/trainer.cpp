@@ -17,14 +17,11 @@ Trainer::Trainer(const RankContext& context, const Case& c, const Plans& plans)
       case_(c),
       plans_(plans),
       parameters_(context.ops, plans.table),
-      state_(context.ops, plans.update, plans.table, parameters_),
+      state_(context.ops, plans.update.state, parameters_),
       gradients_(context.ops, plans.buckets, plans.table),
-      overlapped_(context, plans.overlap, plans.buckets, gradients_),
+      sink_(context, plans.overlap, plans.buckets, gradients_),
       model_(context,
-             {.c = c,
-              .table = plans.table,
-              .parameters = parameters_,
-              .smoothing = plans.loss.smoothing}),
+             {.c = c, .parameters = {plans.table, parameters_}, .smoothing = plans.loss.smoothing}),
       snapshot_(context, plans.table, plans.activations) {
   initialise(context, plans.init, plans.table, state_);
 }
@@ -40,7 +37,7 @@ void Trainer::begin_step(std::int64_t step) {
                  fmt::format("step {} begins, but step {} is not finished", step, open_->step));
   open_ = OpenStep{.step = step};
   gradients_.zero();
-  overlapped_.begin_step();
+  sink_.begin_step();
 }
 
 void Trainer::run_micro_batch() {
@@ -51,7 +48,7 @@ void Trainer::run_micro_batch() {
   const GroupRank dp_rank = context_.group_rank(GroupKind::kDp);
   const MicroBatchId id{.step = open_->step,
                         .global_micro_batch = global_micro_batch(plans_.batch, m, dp_rank)};
-  overlapped_.begin_micro_batch(m);
+  sink_.begin_micro_batch(m);
   open_->result.losses.push_back(forward_backward(id, open_->totals));
   ++open_->num_micro_batches;
 }
@@ -65,7 +62,7 @@ MicroBatchLoss Trainer::forward_backward(const MicroBatchId& id, StepTotals& tot
   const double scale = loss_scale(plans_.loss, batch.targets);
   const Tensor seed =
       reals_from_host(ops, loss_sum.value.dtype, std::array{scale}, {1}, "loss.scale");
-  tape.backward({&loss_sum, 1}, {&seed, 1}, {}, overlapped_);
+  tape.backward({&loss_sum, 1}, {&seed, 1}, {}, sink_);
 
   const double sum = read_reals(ops, loss_sum.value, "loss.read")[0];
   totals.objective += sum * scale;
@@ -86,25 +83,24 @@ StepResult Trainer::finish_step() {
   OpenStep open = std::move(*open_);
   open_.reset();
   StepResult result = std::move(open.result);
-  result.loss =
-      finalize_grads(context_, plans_.finalize, gradients_, overlapped_, open.totals).objective;
-  result.gradients = snapshot_.of_parameters(gradients_.main_gradients(), "snapshot.gradient");
+  result.loss = finalize_grads(context_, plans_.finalize, gradients_, sink_, open.totals).objective;
+  result.gradients = snapshot_.of_parameters(SnapshotKind::kGradient, gradients_.main_gradients());
   result.gradient_norm = norm(context_, plans_.gradient_norm, gradients_.main_gradients());
   clip_grads(context_.ops, plans_.clip, gradients_, result.gradient_norm);
   if (case_.recipe.clip > 0.0) {
     result.clipped_gradients =
-        snapshot_.of_parameters(gradients_.main_gradients(), "snapshot.clipped_gradient");
+        snapshot_.of_parameters(SnapshotKind::kClippedGradient, gradients_.main_gradients());
   }
   result.gradient_zeros = num_zeros(context_, plans_.gradient_zeros, gradients_.main_gradients());
 
   update_parameters(context_.ops, plans_.update, gradients_, state_);
-  result.parameters = snapshot_.of_parameters(state_.parameters(), "snapshot.parameter");
+  result.parameters = snapshot_.of_parameters(SnapshotKind::kParameter, state_.parameters());
   result.parameter_norm = norm(context_, plans_.parameter_norm, state_.masters());
   if (state_.has_masters()) {
-    result.masters = snapshot_.of_parameters(state_.masters(), "snapshot.master");
+    result.masters = snapshot_.of_parameters(SnapshotKind::kMaster, state_.masters());
   }
-  result.exp_avg = snapshot_.of_parameters(state_.exp_avg(), "snapshot.exp_avg");
-  result.exp_avg_sq = snapshot_.of_parameters(state_.exp_avg_sq(), "snapshot.exp_avg_sq");
+  result.exp_avg = snapshot_.of_parameters(SnapshotKind::kExpAvg, state_.exp_avg());
+  result.exp_avg_sq = snapshot_.of_parameters(SnapshotKind::kExpAvgSq, state_.exp_avg_sq());
   return result;
 }
 
@@ -119,7 +115,8 @@ std::vector<ProbeResult> Trainer::run_probes() {
 
 namespace {
 
-StepResult run_split(Trainer& trainer, std::int64_t step, std::int64_t num_micro_batches) {
+// The split API from outside, as a framework drives it that owns the loop over micro-batches.
+StepResult drive_step(Trainer& trainer, std::int64_t step, std::int64_t num_micro_batches) {
   trainer.begin_step(step);
   for (std::int64_t m = 0; m < num_micro_batches; ++m) trainer.run_micro_batch();
   return trainer.finish_step();
@@ -130,7 +127,7 @@ StepResult run_with(StepApi api, Trainer& trainer, std::int64_t step, const Batc
     case StepApi::kFused:
       return trainer.run_step(step);
     case StepApi::kSplit:
-      return run_split(trainer, step, batch.num_micro_batches);
+      return drive_step(trainer, step, batch.num_micro_batches);
   }
   throw InternalError("unknown step API");
 }

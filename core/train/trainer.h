@@ -14,7 +14,9 @@
 namespace lockstep {
 
 // A step is one call of run_step, or begin_step, a run_micro_batch for each of the rank's
-// micro-batches, and finish_step: both are the same step. Any other order is an InternalError.
+// micro-batches, and finish_step. Any other order is an InternalError. Both are the same step by
+// construction: run_step makes the calls of the split API itself, and recipe.step_api only says who
+// loops over them.
 class Trainer {
  public:
   // All outlive the trainer.
@@ -48,7 +50,7 @@ class Trainer {
   Parameters parameters_;
   OptimizerState state_;
   GradientBuckets gradients_;
-  OverlappedSums overlapped_;
+  MainGradientSink sink_;
   Decoder model_;
   StepSnapshot snapshot_;
   std::optional<OpenStep> open_;

@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "core/base/errors.h"
 #include "core/ops/optimizer.h"
-#include "core/train/optimizer_state.h"
 
 namespace lockstep {
 namespace {
@@ -63,7 +61,8 @@ void update_adamw(const OpContext& ops,
 UpdatePlan plan_update(const ParameterTable& table, const Recipe& recipe) {
   const DType dtype = dtype_of(recipe.dtype);
   UpdatePlan plan{
-      .optimizer = recipe.optimizer, .masters = accumulation_type(dtype) != dtype, .entries = {}};
+      .state = {.optimizer = recipe.optimizer, .masters = accumulation_type(dtype) != dtype},
+      .entries = {}};
   for (std::size_t i = 0; i < table.size(); ++i) {
     plan.entries.push_back(entry_of(table[i], {static_cast<int>(i)}, recipe));
   }
@@ -71,9 +70,9 @@ UpdatePlan plan_update(const ParameterTable& table, const Recipe& recipe) {
 }
 
 std::string to_text(const UpdatePlan& plan) {
-  const bool is_adamw = plan.optimizer == Optimizer::kAdamW;
-  std::string text =
-      fmt::format("update: {}{}", is_adamw ? "adamw" : "sgd", plan.masters ? " on masters" : "");
+  const bool is_adamw = plan.state.optimizer == Optimizer::kAdamW;
+  std::string text = fmt::format(
+      "update: {}{}", is_adamw ? "adamw" : "sgd", plan.state.masters ? " on masters" : "");
   if (is_adamw) text += fmt::format(", the first counts as {}", plan.first_update);
   text += "\n";
   for (const UpdateEntry& entry : plan.entries) {
@@ -96,7 +95,7 @@ void update_parameters(const OpContext& ops,
                        OptimizerState& state) {
   const std::int64_t number = plan.first_update + state.num_updates();
   for (const UpdateEntry& entry : plan.entries) {
-    switch (plan.optimizer) {
+    switch (plan.state.optimizer) {
       case Optimizer::kSgd:
         update_sgd(ops, entry, gradients, state);
         break;

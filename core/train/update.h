@@ -6,10 +6,9 @@
 
 #include "core/config/case.h"
 #include "core/train/gradient_buckets.h"
+#include "core/train/optimizer_state.h"
 
 namespace lockstep {
-
-class OptimizerState;
 
 struct UpdateEntry {
   std::string label;  // update.output_layer.weight
@@ -23,8 +22,7 @@ struct UpdateEntry {
 };
 
 struct UpdatePlan {
-  Optimizer optimizer = Optimizer::kSgd;
-  bool masters = false;           // parameters are rounded copies of masters
+  OptimizerStateSpec state;
   std::int64_t first_update = 1;  // number of the first one in AdamW's bias corrections
   std::vector<UpdateEntry> entries;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/tensor/cpu_device.h"
@@ -9,6 +10,7 @@
 namespace lockstep::test {
 
 struct SeenLaunch {
+  std::string label;
   LaunchKind kind;
   Stream stream;
   std::int64_t num_bytes_written = 0;
@@ -19,7 +21,10 @@ class RecordingDevice : public Device {
   Ticket launch(const Launch& launch) override {
     std::int64_t num_bytes = 0;
     for (const Buffer& buffer : launch.writes) num_bytes += buffer.num_bytes();
-    seen_.push_back({.kind = launch.kind, .stream = launch.stream, .num_bytes_written = num_bytes});
+    seen_.push_back({.label = std::string(launch.label),
+                     .kind = launch.kind,
+                     .stream = launch.stream,
+                     .num_bytes_written = num_bytes});
     return cpu_.launch(launch);
   }
 

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
 #include "core/config/presets.h"
 #include "core/model/describe_model.h"
 #include "core/ops/host.h"
@@ -66,8 +65,7 @@ Outcome run(const Case& c) {
     write_initial(context, table, parameters);
     const Decoder decoder(context,
                           {.c = c,
-                           .table = table,
-                           .parameters = parameters,
+                           .parameters = {table, parameters},
                            .smoothing = {.weight = 0.1, .vocabulary = c.model.vocab_size}});
     Tape tape(context.ops);
     std::vector<Tensor> trace;

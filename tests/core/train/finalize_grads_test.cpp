@@ -114,10 +114,10 @@ std::vector<SmallRun> run(const FinalizePlan& plan) {
         fill(context.ops, gradients.main_gradient({0}), value, "test");
         SmallRun& own = runs[static_cast<std::size_t>(context.rank.value)];
         const OverlapPlan overlap;
-        OverlappedSums sums(context, overlap, buckets, gradients);
-        sums.begin_step();
+        MainGradientSink sink(context, overlap, buckets, gradients);
+        sink.begin_step();
         own.totals = finalize_grads(
-            context, plan, gradients, sums, {.objective = 10.0 * value, .targets = value});
+            context, plan, gradients, sink, {.objective = 10.0 * value, .targets = value});
         own.gradient = test::values_of(gradients.main_gradient({0}));
       });
   EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
@@ -168,11 +168,11 @@ TEST(FinalizeGrads, AWaitForASumThatNoBackwardPassStartedIsAnError) {
   test::spawn_contexts(test::layout_of({}), [&](const RankContext& context) {
     const GradientBuckets gradients(context.ops, buckets, table);
     const OverlapPlan overlap;
-    OverlappedSums sums(context, overlap, buckets, gradients);
+    MainGradientSink sink(context, overlap, buckets, gradients);
     const FinalizePlan plan{{{.label = "finalize.dp_wait.bucket0",
                               .action = FinalizeAction::kWaitBucket,
                               .bucket = {0}}}};
-    EXPECT_THROW(finalize_grads(context, plan, gradients, sums, {}), InternalError);
+    EXPECT_THROW(finalize_grads(context, plan, gradients, sink, {}), InternalError);
   });
 }
 
@@ -185,8 +185,8 @@ TEST(FinalizeGrads, NoTargetsAtAllDividesByOne) {
     const FinalizePlan plan{
         {{.label = "finalize.scale", .action = FinalizeAction::kScaleByTargets}}};
     const OverlapPlan overlap;
-    OverlappedSums sums(context, overlap, buckets, gradients);
-    const StepTotals totals = finalize_grads(context, plan, gradients, sums, {});
+    MainGradientSink sink(context, overlap, buckets, gradients);
+    const StepTotals totals = finalize_grads(context, plan, gradients, sink, {});
     EXPECT_EQ(totals.objective, 0.0);
     EXPECT_EQ(test::values_of(gradients.main_gradient({0})), (std::vector{0.0, 0.0}));
   });

@@ -9,6 +9,7 @@
 #include "core/config/presets.h"
 #include "core/model/describe_model.h"
 #include "core/ops/host.h"
+#include "core/train/update.h"
 #include "tests/support/rank_fixture.h"
 
 namespace lockstep {
@@ -46,7 +47,7 @@ TEST(Initialise, EachRankHoldsItsPartOfTheSameModelAndZerosInThePadding) {
   const ParameterTable table = describe_model(c.model, c.layout);
   const auto report = test::spawn_contexts(c.layout, [&](const RankContext& context) {
     const Parameters parameters(context.ops, table);
-    const OptimizerState state(context.ops, plan_update(table, c.recipe), table, parameters);
+    const OptimizerState state(context.ops, plan_update(table, c.recipe).state, parameters);
     initialise(context, plan_init(table, c.recipe), table, state);
     const int tp = context.group_rank(GroupKind::kTp).value;
     const Tensor embedding = parameters[{0}].value;  // 16 rows a rank, 90 real
@@ -78,7 +79,7 @@ TEST(Initialise, ParametersOfBf16AreRoundedFromMastersOfF32) {
                            .communicators = context.communicators,
                            .mappings = context.mappings};
     const Parameters parameters(ops, table);
-    const OptimizerState state(ops, plan_update(table, c.recipe), table, parameters);
+    const OptimizerState state(ops, plan_update(table, c.recipe).state, parameters);
     initialise(bf16, plan_init(table, c.recipe), table, state);
     const std::vector<double> masters = read_reals(ops, state.masters()[2], "test.read");
     const std::vector<double> rounded = read_reals(ops, parameters[{2}].value, "test.read");

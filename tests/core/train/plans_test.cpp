@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <stdexcept>
+
 #include "core/config/presets.h"
 
 namespace lockstep {
@@ -15,85 +18,183 @@ TEST(Plans, AreAPureFunctionOfTheCase) {
   EXPECT_EQ(text_of(c), text_of(c));
 }
 
-TEST(Plans, EachDecidingFieldChangesTheText) {
-  const Case base = preset_case("tiny-linear");
-  const auto changes = [&](auto change) {
-    Case c = base;
-    change(c);
-    return text_of(c) != text_of(base);
-  };
-  EXPECT_TRUE(changes([](Case& c) { c.layout.tp = 2; }));
-  EXPECT_TRUE(changes([](Case& c) { c.layout.dp = 2; }));
-  EXPECT_TRUE(changes([](Case& c) { c.recipe.seed += 1; }));
-  EXPECT_TRUE(changes([](Case& c) { c.recipe.lr *= 2.0; }));
-  EXPECT_TRUE(changes([](Case& c) { c.recipe.bucket_elements = 1; }));
-  EXPECT_TRUE(changes([](Case& c) {
-    c.recipe.loss_norm =
-        c.recipe.loss_norm == LossNorm::kToken ? LossNorm::kMicroBatch : LossNorm::kToken;
-  }));
-  EXPECT_TRUE(changes([](Case& c) { c.recipe.optimizer = Optimizer::kAdamW; }));
-  EXPECT_TRUE(changes([](Case& c) { c.recipe.dtype = Precision::kBF16; }));
-  EXPECT_TRUE(changes([](Case& c) { c.recipe.weight_decay = 0.5; }));
-  EXPECT_TRUE(changes([](Case& c) { c.recipe.clip = 0.5; }));
-  EXPECT_TRUE(changes([](Case& c) { c.recipe.label_smoothing = 0.1; }));
-  EXPECT_TRUE(changes([](Case& c) { c.model.bias = true; }));
-  EXPECT_FALSE(changes([](Case& c) { c.recipe.schedule_seed += 1; }));
-  EXPECT_FALSE(changes([](Case& c) { c.recipe.step_api = StepApi::kSplit; }))
-      << "one step, two APIs";
-  EXPECT_FALSE(changes([](Case& c) { c.recipe.overlap = {"grad"}; })) << "without data ranks";
+TEST(Plans, DoNotKnowTheStepApi) {
+  Case c = preset_case("tiny-linear");
+  c.recipe.step_api = StepApi::kSplit;
+  EXPECT_EQ(text_of(c), text_of(preset_case("tiny-linear")));
 }
 
-TEST(Plans, EachFieldOfAnEntryThatActsShowsInTheText) {
+TEST(Plans, DoNotKnowTheSchedule) {
+  Case c = preset_case("tiny-linear");
+  c.recipe.schedule_seed += 1;
+  EXPECT_EQ(text_of(c), text_of(preset_case("tiny-linear")));
+}
+
+TEST(Plans, WithoutDataRanksOverlapChangesNothing) {
+  Case c = preset_case("tiny-linear");
+  c.recipe.overlap = {"grad"};
+  EXPECT_EQ(text_of(c), text_of(preset_case("tiny-linear")));
+}
+
+// `name` is a word for the test's name.
+struct CaseChange {
+  std::string name;
+  std::function<void(Case&)> change;
+};
+
+class DecidingField : public testing::TestWithParam<CaseChange> {};
+
+TEST_P(DecidingField, ChangesTheText) {
+  Case c = preset_case("tiny-linear");
+  GetParam().change(c);
+  EXPECT_NE(text_of(c), text_of(preset_case("tiny-linear")));
+}
+
+void use_the_other_loss_norm(Case& c) {
+  const bool is_token = c.recipe.loss_norm == LossNorm::kToken;
+  c.recipe.loss_norm = is_token ? LossNorm::kMicroBatch : LossNorm::kToken;
+}
+
+std::vector<CaseChange> case_changes() {
+  return {
+      {"tp", [](Case& c) { c.layout.tp = 2; }},
+      {"dp", [](Case& c) { c.layout.dp = 2; }},
+      {"seed", [](Case& c) { c.recipe.seed += 1; }},
+      {"lr", [](Case& c) { c.recipe.lr *= 2.0; }},
+      {"bucket_elements", [](Case& c) { c.recipe.bucket_elements = 1; }},
+      {"loss_norm", use_the_other_loss_norm},
+      {"optimizer", [](Case& c) { c.recipe.optimizer = Optimizer::kAdamW; }},
+      {"dtype", [](Case& c) { c.recipe.dtype = Precision::kBF16; }},
+      {"weight_decay", [](Case& c) { c.recipe.weight_decay = 0.5; }},
+      {"clip", [](Case& c) { c.recipe.clip = 0.5; }},
+      {"label_smoothing", [](Case& c) { c.recipe.label_smoothing = 0.1; }},
+      {"bias", [](Case& c) { c.model.bias = true; }},
+  };
+}
+
+std::string name_of_change(const testing::TestParamInfo<CaseChange>& info) {
+  return info.param.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, DecidingField, testing::ValuesIn(case_changes()), name_of_change);
+
+// A setup with every kind of entry.
+Plans full_plans() {
   Case c = preset_case("tiny-dense");
   c.layout.tp = 2;
   c.layout.dp = 3;
   c.recipe.overlap = {"grad"};
   c.recipe.bucket_elements = 3000;
-  Plans plans = make_plans(c);
-  plans.finalize.entries.push_back({.label = "finalize.tp_sum.test",
-                                    .action = FinalizeAction::kSumParameter,
-                                    .group = GroupKind::kTp,
-                                    .parameter = {0}});
-  const auto shows = [&](auto edit) {
-    Plans edited = plans;
-    edit(edited);
-    return to_text(edited) != to_text(plans);
-  };
-  EXPECT_TRUE(shows([](Plans& p) { p.init.entries[1].kind = InitKind::kWeight; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.init.entries[1].parameter = {4}; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.init.entries[2].fan_in += 1; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.init.entries[2].cut->axis = Axis::kDp; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.batch.micro_batch += 1; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.batch.dp_stride = 0; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.buckets.buckets[0].slots[0].offset += 64; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.activations.pop_back(); }));
-  EXPECT_TRUE(shows([](Plans& p) { p.overlap.micro_batch -= 1; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.overlap.sums[0].bucket = {1}; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.overlap.sums[0].group = GroupKind::kTp; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.overlap.sums[0].after.pop_back(); }));
-  EXPECT_TRUE(shows([](Plans& p) { p.finalize.entries[0].bucket = {1}; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.finalize.entries.back().group = GroupKind::kDp; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.finalize.entries.back().parameter = {1}; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.gradient_norm.entries[1].copies = {}; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.gradient_norm.entries[0].real->full_size += 1; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.gradient_norm.entries[0].parameter = {1}; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.gradient_norm.sums[0].group = GroupKind::kWorld; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.gradient_zeros.sums.clear(); }));
-  EXPECT_TRUE(shows([](Plans& p) { p.parameter_norm.entries.pop_back(); }));
-  EXPECT_TRUE(shows([](Plans& p) { p.clip.entries[0].max_norm *= 2.0; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.clip.entries[0].eps = 0.0; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.clip.entries.clear(); }));
-  EXPECT_TRUE(shows([](Plans& p) { p.update.entries[0].parameter = {1}; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.update.entries[0].lr *= 2.0; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.update.entries[0].weight_decay = 0.0; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.update.entries[0].beta1 = 0.0; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.update.entries[0].beta2 = 0.0; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.update.entries[0].eps = 0.0; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.update.first_update = 0; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.update.masters = true; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.probes.entries[0].background = 0.0; }));
-  EXPECT_TRUE(shows([](Plans& p) { p.probes.entries[1].planted[0].element += 1; }));
+  return make_plans(c);
 }
+
+FinalizeEntry& entry_of(Plans& plans, FinalizeAction action) {
+  for (FinalizeEntry& entry : plans.finalize.entries) {
+    if (entry.action == action) return entry;
+  }
+  throw std::logic_error("the plans lack an action that the tests edit");
+}
+
+struct PlanEdit {
+  std::string name;
+  std::function<void(Plans&)> edit;
+};
+
+class ActingField : public testing::TestWithParam<PlanEdit> {};
+
+TEST_P(ActingField, ShowsInTheText) {
+  Plans edited = full_plans();
+  GetParam().edit(edited);
+  EXPECT_NE(to_text(edited), to_text(full_plans()));
+}
+
+std::vector<PlanEdit> edits_before_backward() {
+  return {
+      {"activations", [](Plans& p) { p.activations.pop_back(); }},
+      {"init_kind", [](Plans& p) { p.init.entries[1].kind = InitKind::kWeight; }},
+      {"init_parameter", [](Plans& p) { p.init.entries[1].parameter = {4}; }},
+      {"init_seed", [](Plans& p) { p.init.entries[1].seed += 1; }},
+      {"init_fan_in", [](Plans& p) { p.init.entries[2].fan_in += 1; }},
+      {"init_cut", [](Plans& p) { p.init.entries[2].cut->axis = Axis::kDp; }},
+      {"batch_num_micro_batches", [](Plans& p) { p.batch.num_micro_batches += 1; }},
+      {"batch_micro_batch", [](Plans& p) { p.batch.micro_batch += 1; }},
+      {"batch_micro_batch_stride", [](Plans& p) { p.batch.micro_batch_stride += 1; }},
+      {"batch_dp_stride", [](Plans& p) { p.batch.dp_stride = 0; }},
+      {"mapping_variant",
+       [](Plans& p) { p.mappings.of(MappingKind::kReduce).name = "a wrong variant"; }},
+      {"mapping_enter", [](Plans& p) { p.mappings.enter = MappingKind::kGatherRows; }},
+      {"mapping_leave", [](Plans& p) { p.mappings.leave = MappingKind::kReduceScatterRows; }},
+      {"loss_divisor", [](Plans& p) { p.loss.divisor = LossDivisor::kMicroBatchTargets; }},
+      {"loss_factor", [](Plans& p) { p.loss.factor = 0.5; }},
+      {"loss_smoothing_weight", [](Plans& p) { p.loss.smoothing.weight += 0.1; }},
+      {"loss_smoothing_vocabulary", [](Plans& p) { p.loss.smoothing.vocabulary += 1; }},
+  };
+}
+
+std::vector<PlanEdit> edits_of_gradient_sums() {
+  return {
+      {"bucket_offset", [](Plans& p) { p.buckets.buckets[0].slots[0].offset += 64; }},
+      {"overlap_micro_batch", [](Plans& p) { p.overlap.micro_batch -= 1; }},
+      {"overlap_bucket", [](Plans& p) { p.overlap.sums[0].bucket = {1}; }},
+      {"overlap_group", [](Plans& p) { p.overlap.sums[0].group = GroupKind::kTp; }},
+      {"overlap_after", [](Plans& p) { p.overlap.sums[0].after.pop_back(); }},
+      {"finalize_action",
+       [](Plans& p) {
+         entry_of(p, FinalizeAction::kScaleByTargets).action = FinalizeAction::kScale;
+       }},
+      {"finalize_bucket", [](Plans& p) { entry_of(p, FinalizeAction::kWaitBucket).bucket = {1}; }},
+      {"finalize_group",
+       [](Plans& p) { entry_of(p, FinalizeAction::kSumParameter).group = GroupKind::kDp; }},
+      {"finalize_parameter",
+       [](Plans& p) { entry_of(p, FinalizeAction::kSumParameter).parameter = {1}; }},
+      {"finalize_group_of_totals",
+       [](Plans& p) { entry_of(p, FinalizeAction::kSumTotals).group = GroupKind::kDp; }},
+      {"finalize_factor",
+       [](Plans& p) { entry_of(p, FinalizeAction::kScaleByTargets).factor = 0.5; }},
+  };
+}
+
+std::vector<PlanEdit> edits_after_finalisation() {
+  return {
+      {"count_copies", [](Plans& p) { p.gradient_norm.entries[1].copies = {}; }},
+      {"count_real_rows", [](Plans& p) { p.gradient_norm.entries[0].real->full_size += 1; }},
+      {"count_parameter", [](Plans& p) { p.gradient_norm.entries[0].parameter = {1}; }},
+      {"count_group", [](Plans& p) { p.gradient_norm.sums[0].group = GroupKind::kWorld; }},
+      {"zeros_sums", [](Plans& p) { p.gradient_zeros.sums.clear(); }},
+      {"parameter_norm_entries", [](Plans& p) { p.parameter_norm.entries.pop_back(); }},
+      {"clip_max_norm", [](Plans& p) { p.clip.entries[0].max_norm *= 2.0; }},
+      {"clip_eps", [](Plans& p) { p.clip.entries[0].eps = 0.0; }},
+      {"clip_entries", [](Plans& p) { p.clip.entries.clear(); }},
+      {"update_optimizer", [](Plans& p) { p.update.state.optimizer = Optimizer::kSgd; }},
+      {"update_masters", [](Plans& p) { p.update.state.masters = true; }},
+      {"update_first_update", [](Plans& p) { p.update.first_update = 0; }},
+      {"update_parameter", [](Plans& p) { p.update.entries[0].parameter = {1}; }},
+      {"update_lr", [](Plans& p) { p.update.entries[0].lr *= 2.0; }},
+      {"update_weight_decay", [](Plans& p) { p.update.entries[0].weight_decay = 0.0; }},
+      {"update_beta1", [](Plans& p) { p.update.entries[0].beta1 = 0.0; }},
+      {"update_beta2", [](Plans& p) { p.update.entries[0].beta2 = 0.0; }},
+      {"update_eps", [](Plans& p) { p.update.entries[0].eps = 0.0; }},
+      {"probe_background", [](Plans& p) { p.probes.entries[0].background = 0.0; }},
+      {"planted_parameter", [](Plans& p) { p.probes.entries[1].planted[0].parameter = {3}; }},
+      {"planted_element", [](Plans& p) { p.probes.entries[1].planted[0].element += 1; }},
+      {"planted_value", [](Plans& p) { p.probes.entries[1].planted[0].value = 2.0; }},
+  };
+}
+
+std::string name_of_edit(const testing::TestParamInfo<PlanEdit>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(BeforeBackward,
+                         ActingField,
+                         testing::ValuesIn(edits_before_backward()),
+                         name_of_edit);
+INSTANTIATE_TEST_SUITE_P(GradientSums,
+                         ActingField,
+                         testing::ValuesIn(edits_of_gradient_sums()),
+                         name_of_edit);
+INSTANTIATE_TEST_SUITE_P(AfterFinalisation,
+                         ActingField,
+                         testing::ValuesIn(edits_after_finalisation()),
+                         name_of_edit);
 
 }  // namespace
 }  // namespace lockstep

@@ -1,7 +1,6 @@
 // Both step APIs: the same step bit for bit, and every wrong order of calls told.
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
 #include "core/config/presets.h"
 #include "tests/core/train/train_ranks.h"
 #include "tests/support/spawn_ranks.h"

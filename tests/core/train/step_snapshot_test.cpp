@@ -7,6 +7,7 @@
 #include "core/ops/elementwise.h"
 #include "tests/core/train/two_parameters.h"
 #include "tests/support/rank_fixture.h"
+#include "tests/support/recording_device.h"
 
 namespace lockstep {
 namespace {
@@ -22,7 +23,7 @@ TEST(StepSnapshot, AShardSaysWhichPartOfTheFullTensorItHolds) {
   test::spawn_contexts(test::layout_of({.tp = 2}), [&](const RankContext& context) {
     const StepSnapshot snapshot(context, test::two_parameters(2), activations);
     const std::vector<Tensor> tensors{filled(context, {3, 2}, 1.0), filled(context, {3}, 2.0)};
-    const std::vector<Shard> shards = snapshot.of_parameters(tensors, "snapshot.test");
+    const std::vector<Shard> shards = snapshot.of_parameters(SnapshotKind::kGradient, tensors);
     ASSERT_EQ(shards.size(), 2U);
     EXPECT_EQ(shards[0].name, "cut");
     EXPECT_EQ(shards[0].full_shape, (std::vector<std::int64_t>{5, 2}));
@@ -37,10 +38,42 @@ TEST(StepSnapshot, AShardSaysWhichPartOfTheFullTensorItHolds) {
   });
 }
 
+// A context like the one given whose launches are recorded.
+RankContext recorded(const RankContext& context, test::RecordingDevice& device) {
+  return {.rank = context.rank,
+          .mesh = context.mesh,
+          .ops = {.device = device, .kernels = context.ops.kernels},
+          .communicators = context.communicators,
+          .mappings = context.mappings};
+}
+
+TEST(StepSnapshot, EachReadBearsTheNamesOfItsKindAndOfItsTensor) {
+  const ActivationTable activations{{.name = "embedding", .full_shape = {4, 2}}};
+  test::spawn_contexts(test::layout_of({}), [&](const RankContext& context) {
+    test::RecordingDevice device;
+    const RankContext own = recorded(context, device);
+    const StepSnapshot snapshot(own, test::two_parameters(1), activations);
+    const std::vector<Tensor> tensors{filled(own, {5, 2}, 1.0), filled(own, {3}, 2.0)};
+    snapshot.of_parameters(SnapshotKind::kGradient, tensors);
+    snapshot.of_parameters(SnapshotKind::kExpAvgSq, tensors);
+    snapshot.of_activations(std::vector<Tensor>{filled(own, {4, 2}, 3.0)});
+    std::vector<std::string> labels;
+    for (const test::SeenLaunch& launch : device.seen()) {
+      if (launch.kind == LaunchKind::kHostRead) labels.push_back(launch.label);
+    }
+    EXPECT_EQ(labels,
+              (std::vector<std::string>{"snapshot.gradient.cut",
+                                        "snapshot.gradient.whole",
+                                        "snapshot.exp_avg_sq.cut",
+                                        "snapshot.exp_avg_sq.whole",
+                                        "snapshot.activation.embedding"}));
+  });
+}
+
 TEST(StepSnapshot, WhatTheOptimizerDoesNotKeepIsNone) {
   test::spawn_contexts(test::layout_of({}), [&](const RankContext& context) {
     const StepSnapshot snapshot(context, test::two_parameters(1), {});
-    EXPECT_TRUE(snapshot.of_parameters({}, "snapshot.exp_avg").empty());
+    EXPECT_TRUE(snapshot.of_parameters(SnapshotKind::kExpAvg, {}).empty());
   });
 }
 
@@ -49,7 +82,7 @@ TEST(StepSnapshot, ATensorThatIsMissingIsAnError) {
   test::spawn_contexts(test::layout_of({}), [&](const RankContext& context) {
     const StepSnapshot snapshot(context, test::two_parameters(1), activations);
     const std::vector<Tensor> one{filled(context, {5, 2}, 1.0)};
-    EXPECT_THROW(snapshot.of_parameters(one, "snapshot.test"), InternalError);
+    EXPECT_THROW(snapshot.of_parameters(SnapshotKind::kGradient, one), InternalError);
     EXPECT_THROW(snapshot.of_activations({}), InternalError);
   });
 }

@@ -39,9 +39,9 @@ TEST(UpdatePlan, GoldenTextOfSgdOnParameters) {
 }
 
 TEST(UpdatePlan, OnlyPrecisionsWithALargerAccumulationTypeHaveMasters) {
-  EXPECT_FALSE(plan_update({}, adamw(Precision::kF64)).masters);
-  EXPECT_FALSE(plan_update({}, adamw(Precision::kF32)).masters);
-  EXPECT_TRUE(plan_update({}, adamw(Precision::kBF16)).masters);
+  EXPECT_FALSE(plan_update({}, adamw(Precision::kF64)).state.masters);
+  EXPECT_FALSE(plan_update({}, adamw(Precision::kF32)).state.masters);
+  EXPECT_TRUE(plan_update({}, adamw(Precision::kBF16)).state.masters);
 }
 
 class UpdateTest : public testing::Test, protected test::OpFixture {
@@ -61,7 +61,7 @@ class UpdateTest : public testing::Test, protected test::OpFixture {
     const ParameterTable table = test::two_parameters(1);
     const UpdatePlan plan = plan_update(table, recipe);
     const Parameters parameters(own, table);
-    const OptimizerState state(own, plan, table, parameters);
+    const OptimizerState state(own, plan.state, parameters);
     const GradientBuckets gradients(own, test::a_bucket_each(), table);
     for (const Tensor& master : state.masters()) fill(own, master, start, "test.start");
     for (const Tensor& parameter : state.parameters()) fill(own, parameter, start, "test.start");

@@ -2,7 +2,7 @@
 //
 // A part of a tensor is counted by each rank that holds one, a copy only by the first of its ranks,
 // padding by nobody. The same form of plan serves the gradient norm, the zero count and the
-// parameter norm.
+// parameter norm; probes run the first two on planted gradients.
 #pragma once
 
 #include <optional>
@@ -35,6 +35,7 @@ struct CountSum {
 };
 
 struct CountPlan {
+  std::string total_label;  // grad_norm.total: what entries add to
   std::vector<CountEntry> entries;
   std::vector<CountSum> sums;  // of what ranks counted, one after the other
 };

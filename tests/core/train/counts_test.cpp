@@ -1,5 +1,5 @@
 // Every logical element counted once, whatever the layout; what a wrong plan would count.
-#include "core/train/grad_norm.h"
+#include "core/train/counts.h"
 
 #include <gtest/gtest.h>
 
@@ -57,6 +57,15 @@ TEST(CountPlan, PaddingInAnInnerDimIsRefused) {
   ParameterTable table = test::two_parameters(2);
   table[0].cut->dim = 1;
   EXPECT_THROW(plan_count(table, test::layout_of({.tp = 2}), "grad_norm"), InternalError);
+}
+
+TEST(CountPlan, EachUseHasATotalOfItsOwn) {
+  const Case c = small_case(1);
+  const auto total = [&](std::string_view area) {
+    return plan_count(describe_model(c.model, c.layout), c.layout, area).total_label;
+  };
+  EXPECT_EQ(total("grad_norm"), "grad_norm.total");
+  EXPECT_EQ(total("param_norm"), "param_norm.total");
 }
 
 struct Counts {

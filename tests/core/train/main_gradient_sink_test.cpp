@@ -1,9 +1,9 @@
-// Sums that start within a backward pass: when, of what, and what may not happen after.
-#include "core/train/overlapped_sums.h"
+// Gradients on their way to their buckets, and sums that start within a backward pass: when, of
+// what, and what may not happen after.
+#include "core/train/main_gradient_sink.h"
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
 #include "core/config/presets.h"
 #include "core/model/describe_model.h"
 #include "core/ops/elementwise.h"
@@ -67,22 +67,22 @@ OverlapPlan two_sums() {
                     .after = {kCut}}}};
 }
 
-// What a test does with the sums: all in one step, on two data ranks.
+// What a test does with the sink: all in one step, on two data ranks.
 struct Work {
   const RankContext& context;
   const GradientBuckets& buckets;
-  OverlappedSums& sums;
+  MainGradientSink& sink;
 
   // A gradient of `value`s, and that it was the last.
   void add(ParameterId parameter, double value) const {
     const Tensor gradient =
         new_tensor(context.ops, buckets.main_gradient(parameter).shape, "test.gradient");
     fill(context.ops, gradient, value, "test.gradient");
-    sums.accumulate(parameter, gradient);
+    sink.accumulate(parameter, gradient);
   }
   void add_last(ParameterId parameter, double value) const {
     add(parameter, value);
-    sums.finished(parameter);
+    sink.finished(parameter);
   }
   double first(ParameterId parameter) const {
     return test::values_of(buckets.main_gradient(parameter))[0];
@@ -94,15 +94,15 @@ sim::ClusterReport run(const OverlapPlan& plan, const std::function<void(const W
   return test::spawn_contexts(test::layout_of({.dp = 2}), [&](const RankContext& context) {
     const GradientBuckets buckets(context.ops, test::a_bucket_each(), table);
     buckets.zero();
-    OverlappedSums sums(context, plan, test::a_bucket_each(), buckets);
-    sums.begin_step();
-    work({.context = context, .buckets = buckets, .sums = sums});
+    MainGradientSink sink(context, plan, test::a_bucket_each(), buckets);
+    sink.begin_step();
+    work({.context = context, .buckets = buckets, .sink = sink});
   });
 }
 
-TEST(OverlappedSums, MicroBatchesBeforeThePlansOwnOnlyAccumulate) {
+TEST(MainGradientSink, MicroBatchesBeforeThePlansOwnOnlyAccumulate) {
   const sim::ClusterReport report = run(two_sums(), [](const Work& work) {
-    work.sums.begin_micro_batch(0);
+    work.sink.begin_micro_batch(0);
     work.add_last(kWhole, 1.0);
     work.add_last(kCut, 1.0);
     EXPECT_EQ(work.first(kWhole), 1.0);
@@ -111,18 +111,18 @@ TEST(OverlappedSums, MicroBatchesBeforeThePlansOwnOnlyAccumulate) {
   EXPECT_EQ(report.num_calls, 0);
 }
 
-TEST(OverlappedSums, ABucketIsSummedOnceItsLastGradientIsFinished) {
+TEST(MainGradientSink, ABucketIsSummedOnceItsLastGradientIsFinished) {
   const sim::ClusterReport report = run(two_sums(), [](const Work& work) {
     const double own = 1.0 + work.context.rank.value;
-    work.sums.begin_micro_batch(0);
+    work.sink.begin_micro_batch(0);
     work.add_last(kWhole, own);
     work.add_last(kCut, own);
-    work.sums.begin_micro_batch(1);
+    work.sink.begin_micro_batch(1);
     work.add(kWhole, own);
     work.add_last(kWhole, own);
     work.add_last(kCut, own);
-    work.sums.wait({0}, "finalize.dp_wait.bucket0");
-    work.sums.wait({1}, "finalize.dp_wait.bucket1");
+    work.sink.wait({0}, "finalize.dp_wait.bucket0");
+    work.sink.wait({1}, "finalize.dp_wait.bucket1");
     EXPECT_EQ(work.first(kWhole), 3.0 * (1.0 + 2.0));
     EXPECT_EQ(work.first(kCut), 2.0 * (1.0 + 2.0));
   });
@@ -130,34 +130,34 @@ TEST(OverlappedSums, ABucketIsSummedOnceItsLastGradientIsFinished) {
   EXPECT_EQ(report.num_calls, 4) << "two buckets on two ranks";
 }
 
-TEST(OverlappedSums, StartDoesNotWait) {
+TEST(MainGradientSink, StartDoesNotWait) {
   const sim::ClusterReport report = run(two_sums(), [](const Work& work) {
-    work.sums.begin_micro_batch(1);
+    work.sink.begin_micro_batch(1);
     work.add_last(kWhole, 1.0);
   });
   const std::string text = test::to_text(report);
   EXPECT_NE(text.find("backward.dp_sum.bucket0"), std::string::npos) << text;
 }
 
-TEST(OverlappedSums, WaitingAgainDoesNothing) {
+TEST(MainGradientSink, WaitingAgainDoesNothing) {
   const sim::ClusterReport report = run(two_sums(), [](const Work& work) {
-    work.sums.begin_micro_batch(1);
+    work.sink.begin_micro_batch(1);
     work.add_last(kWhole, 1.0);
-    work.sums.wait({0}, "finalize.dp_wait.bucket0");
-    work.sums.wait({0}, "finalize.dp_wait.bucket0");
+    work.sink.wait({0}, "finalize.dp_wait.bucket0");
+    work.sink.wait({0}, "finalize.dp_wait.bucket0");
     EXPECT_EQ(work.first(kWhole), 2.0);
   });
   EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
 }
 
-TEST(OverlappedSums, TheNextStepStartsThemAnew) {
+TEST(MainGradientSink, TheNextStepStartsThemAnew) {
   const sim::ClusterReport report = run(two_sums(), [](const Work& work) {
     for (int step = 0; step < 2; ++step) {
       work.buckets.zero();
-      work.sums.begin_step();
-      work.sums.begin_micro_batch(1);
+      work.sink.begin_step();
+      work.sink.begin_micro_batch(1);
       work.add_last(kWhole, 1.0);
-      work.sums.wait({0}, "finalize.dp_wait.bucket0");
+      work.sink.wait({0}, "finalize.dp_wait.bucket0");
       EXPECT_EQ(work.first(kWhole), 2.0);
     }
   });
@@ -169,9 +169,9 @@ std::string failure(const std::function<void(const Work&)>& work) {
   return test::to_text(run(two_sums(), work));
 }
 
-TEST(OverlappedSums, AGradientAfterItsBucketWasStartedIsAnError) {
+TEST(MainGradientSink, AGradientAfterItsBucketWasStartedIsAnError) {
   const std::string text = failure([](const Work& work) {
-    work.sums.begin_micro_batch(1);
+    work.sink.begin_micro_batch(1);
     work.add_last(kWhole, 1.0);
     work.add(kWhole, 1.0);
   });
@@ -180,11 +180,11 @@ TEST(OverlappedSums, AGradientAfterItsBucketWasStartedIsAnError) {
       << text;
 }
 
-TEST(OverlappedSums, AGradientOfALaterMicroBatchAfterItsBucketWasStartedIsAnError) {
+TEST(MainGradientSink, AGradientOfALaterMicroBatchAfterItsBucketWasStartedIsAnError) {
   const std::string text = failure([](const Work& work) {
-    work.sums.begin_micro_batch(1);
+    work.sink.begin_micro_batch(1);
     work.add_last(kCut, 1.0);
-    work.sums.begin_micro_batch(2);
+    work.sink.begin_micro_batch(2);
     work.add(kCut, 1.0);
   });
   EXPECT_NE(text.find("a gradient of parameter 0 came after backward.dp_sum.bucket1 was started"),
@@ -192,21 +192,41 @@ TEST(OverlappedSums, AGradientOfALaterMicroBatchAfterItsBucketWasStartedIsAnErro
       << text;
 }
 
-TEST(OverlappedSums, FinishingAGradientTwiceIsAnError) {
+TEST(MainGradientSink, FinishingAGradientTwiceIsAnError) {
   const std::string text = failure([](const Work& work) {
-    work.sums.begin_micro_batch(0);
+    work.sink.begin_micro_batch(0);
     work.add_last(kCut, 1.0);
-    work.sums.finished(kCut);
+    work.sink.finished(kCut);
   });
   EXPECT_NE(text.find("the gradient of parameter 0 is finished twice"), std::string::npos) << text;
 }
 
-TEST(OverlappedSums, WaitingForABucketThatWasNeverStartedNamesIt) {
+TEST(MainGradientSink, WaitingForABucketThatWasNeverStartedNamesIt) {
   const std::string text = failure([](const Work& work) {
-    work.sums.begin_micro_batch(1);
-    work.sums.wait({1}, "finalize.dp_wait.bucket1");
+    work.sink.begin_micro_batch(1);
+    work.sink.wait({1}, "finalize.dp_wait.bucket1");
   });
   EXPECT_NE(text.find("bucket1 is waited for, but its sum was never started"), std::string::npos)
+      << text;
+}
+
+TEST(MainGradientSink, WithoutSumsEveryMicroBatchOnlyAccumulates) {
+  const sim::ClusterReport report = run({}, [](const Work& work) {
+    for (std::int64_t micro_batch = 0; micro_batch < 2; ++micro_batch) {
+      work.sink.begin_micro_batch(micro_batch);
+      work.add_last(kWhole, 1.0);
+    }
+    EXPECT_EQ(work.first(kWhole), 2.0);
+  });
+  EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
+  EXPECT_EQ(report.num_calls, 0);
+}
+
+TEST(MainGradientSink, ASecondSumOfABucketIsAnError) {
+  OverlapPlan plan = two_sums();
+  plan.sums[1].bucket = {0};
+  const std::string text = test::to_text(run(plan, [](const Work&) {}));
+  EXPECT_NE(text.find("backward.dp_sum.bucket1 is the second sum of its bucket"), std::string::npos)
       << text;
 }
 

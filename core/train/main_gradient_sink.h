@@ -1,10 +1,12 @@
-// Sums of gradient buckets that start while a backward pass still runs (semantics, section 5.5).
+// Where gradients go from a backward pass: to their buckets, whose sums may start while it still
+// runs (semantics, section 5.5).
 //
 // A bucket's sum starts the moment the last of its gradients is finished, in the micro-batch that
 // the plan names; all others only accumulate (no_sync). From then to its wait nobody may write to
-// the bucket.
+// the bucket. Without overlap the plan has no sums: every micro-batch only accumulates.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,8 +25,8 @@ struct OverlappedSum {
 };
 
 struct OverlapPlan {
-  std::int64_t micro_batch = 0;  // which of a rank's own
-  std::vector<OverlappedSum> sums;
+  std::int64_t micro_batch = 0;     // which of a rank's own
+  std::vector<OverlappedSum> sums;  // at most one of a bucket
 };
 
 // Whether gradients are summed over data ranks while backward passes run.
@@ -34,14 +36,13 @@ bool overlaps_gradients(const Case& c);
 OverlapPlan plan_overlap(const BucketPlan& buckets, const Case& c);
 std::string to_text(const OverlapPlan& plan);
 
-// Takes gradients from backward passes to their buckets, and starts the sums. Everything given
-// outlives it.
-class OverlappedSums : public GradientSink {
+// The executor. Everything given outlives it.
+class MainGradientSink : public GradientSink {
  public:
-  OverlappedSums(const RankContext& context,
-                 const OverlapPlan& plan,
-                 const BucketPlan& bucket_plan,
-                 const GradientBuckets& buckets);
+  MainGradientSink(const RankContext& context,
+                   const OverlapPlan& plan,
+                   const BucketPlan& bucket_plan,
+                   const GradientBuckets& buckets);
 
   void begin_step();
   void begin_micro_batch(std::int64_t micro_batch);  // of the rank's own, from 0
@@ -60,16 +61,23 @@ class OverlappedSums : public GradientSink {
     bool started = false;
     Ticket ticket = {};
   };
+  struct Gradient {
+    BucketId bucket{-1};
+    std::vector<std::size_t> awaited_by = {};  // sums of the plan
+    bool finished = false;                     // in the current micro-batch
+  };
 
+  // Index of the bucket's sum in the plan; none of a bucket that has none, or that is not there.
+  std::optional<std::size_t> sum_of(BucketId bucket) const;
   void start(std::size_t sum);
 
   const RankContext& context_;
   const OverlapPlan& plan_;
   const GradientBuckets& buckets_;
-  std::vector<BucketId> bucket_of_;  // by parameter
-  std::vector<Progress> progress_;   // by sum of the plan
-  std::vector<char> finished_;       // by parameter, in the current micro-batch
-  bool starts_sums_ = false;         // in the current micro-batch
+  std::vector<Gradient> gradients_;                 // by parameter
+  std::vector<std::optional<std::size_t>> sum_of_;  // by bucket
+  std::vector<Progress> progress_;                  // by sum of the plan
+  bool starts_sums_ = false;                        // in the current micro-batch
 };
 
 }  // namespace lockstep

@@ -1,5 +1,5 @@
 // The count plan and its executor.
-#include "core/train/grad_norm.h"
+#include "core/train/counts.h"
 
 #include <fmt/format.h>
 
@@ -33,7 +33,7 @@ double count(const RankContext& context,
              std::span<const Tensor> tensors,
              Statistic statistic) {
   const OpContext& ops = context.ops;
-  const Tensor total = reals_from_host(ops, DType::kF64, std::array{0.0}, {1}, "count.total");
+  const Tensor total = reals_from_host(ops, DType::kF64, std::array{0.0}, {1}, plan.total_label);
   for (const CountEntry& entry : plan.entries) {
     const auto index = static_cast<std::size_t>(entry.parameter.value);
     LOCKSTEP_CHECK(index < tensors.size(), entry.label + " counts a tensor that is not there");
@@ -44,7 +44,7 @@ double count(const RankContext& context,
   for (const CountSum& sum : plan.sums) {
     all_reduce(context, {.group = sum.group, .label = sum.label}, total);
   }
-  return read_reals(ops, total, "count.read")[0];
+  return read_reals(ops, total, plan.total_label)[0];
 }
 
 std::optional<RealRows> real_rows(const ParameterSpec& spec) {
@@ -59,7 +59,7 @@ std::optional<RealRows> real_rows(const ParameterSpec& spec) {
 }  // namespace
 
 CountPlan plan_count(const ParameterTable& table, const Layout& layout, std::string_view area) {
-  CountPlan plan;
+  CountPlan plan{.total_label = fmt::format("{}.total", area), .entries = {}, .sums = {}};
   for (std::size_t i = 0; i < table.size(); ++i) {
     const ParameterSpec& spec = table[i];
     const bool is_part = spec.cut.has_value() && spec.cut->axis == Axis::kTp;

@@ -1,0 +1,132 @@
+// The overlap plan, and the sink that carries it out.
+#include "core/train/main_gradient_sink.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/errors.h"
+
+namespace lockstep {
+
+bool overlaps_gradients(const Case& c) {
+  const std::vector<std::string>& names = c.recipe.overlap;
+  return c.layout.dp * c.layout.cp > 1 &&
+         std::find(names.begin(), names.end(), "grad") != names.end();
+}
+
+OverlapPlan plan_overlap(const BucketPlan& buckets, const Case& c) {
+  OverlapPlan plan{.micro_batch = num_micro_batches(c) - 1, .sums = {}};
+  if (!overlaps_gradients(c)) return plan;
+  for (std::size_t i = 0; i < buckets.buckets.size(); ++i) {
+    OverlappedSum sum{.label = fmt::format("backward.dp_sum.bucket{}", i),
+                      .bucket = {static_cast<int>(i)},
+                      .group = GroupKind::kDpCp,
+                      .after = {}};
+    for (const BucketSlot& slot : buckets.buckets[i].slots) sum.after.push_back(slot.parameter);
+    plan.sums.push_back(std::move(sum));
+  }
+  return plan;
+}
+
+std::string to_text(const OverlapPlan& plan) {
+  std::string text;
+  for (const OverlappedSum& sum : plan.sums) {
+    text += fmt::format("{}: sum bucket {} over {} in micro-batch {} after parameters",
+                        sum.label,
+                        sum.bucket.value,
+                        name_of(sum.group),
+                        plan.micro_batch);
+    for (const ParameterId parameter : sum.after) text += fmt::format(" {}", parameter.value);
+    text += "\n";
+  }
+  return text;
+}
+
+MainGradientSink::MainGradientSink(const RankContext& context,
+                                   const OverlapPlan& plan,
+                                   const BucketPlan& bucket_plan,
+                                   const GradientBuckets& buckets)
+    : context_(context),
+      plan_(plan),
+      buckets_(buckets),
+      gradients_(buckets.main_gradients().size()),
+      sum_of_(bucket_plan.buckets.size()),
+      progress_(plan.sums.size()) {
+  for (std::size_t i = 0; i < bucket_plan.buckets.size(); ++i) {
+    for (const BucketSlot& slot : bucket_plan.buckets[i].slots) {
+      gradients_.at(static_cast<std::size_t>(slot.parameter.value)).bucket = {static_cast<int>(i)};
+    }
+  }
+  for (std::size_t i = 0; i < plan.sums.size(); ++i) {
+    const OverlappedSum& sum = plan.sums[i];
+    std::optional<std::size_t>& entry = sum_of_.at(static_cast<std::size_t>(sum.bucket.value));
+    LOCKSTEP_CHECK(!entry.has_value(), sum.label + " is the second sum of its bucket");
+    entry = i;
+    for (const ParameterId parameter : sum.after) {
+      gradients_.at(static_cast<std::size_t>(parameter.value)).awaited_by.push_back(i);
+    }
+  }
+}
+
+std::optional<std::size_t> MainGradientSink::sum_of(BucketId bucket) const {
+  const auto index = static_cast<std::size_t>(bucket.value);
+  return index < sum_of_.size() ? sum_of_[index] : std::nullopt;
+}
+
+void MainGradientSink::begin_step() {
+  for (std::size_t i = 0; i < progress_.size(); ++i) {
+    progress_[i] = {.num_left = plan_.sums[i].after.size()};
+  }
+}
+
+void MainGradientSink::begin_micro_batch(std::int64_t micro_batch) {
+  starts_sums_ = micro_batch == plan_.micro_batch;
+  for (Gradient& gradient : gradients_) gradient.finished = false;
+}
+
+void MainGradientSink::accumulate(ParameterId parameter, const Tensor& gradient) {
+  const BucketId bucket = gradients_.at(static_cast<std::size_t>(parameter.value)).bucket;
+  const std::optional<std::size_t> sum = sum_of(bucket);
+  LOCKSTEP_CHECK(!sum.has_value() || !progress_[*sum].started,
+                 fmt::format("a gradient of parameter {} came after {} was started",
+                             parameter.value,
+                             plan_.sums[*sum].label));
+  buckets_.accumulate(parameter, gradient);
+}
+
+void MainGradientSink::finished(ParameterId parameter) {
+  Gradient& gradient = gradients_.at(static_cast<std::size_t>(parameter.value));
+  LOCKSTEP_CHECK(!gradient.finished,
+                 fmt::format("the gradient of parameter {} is finished twice in one micro-batch",
+                             parameter.value));
+  gradient.finished = true;
+  if (!starts_sums_) return;
+  for (const std::size_t sum : gradient.awaited_by) {
+    if (--progress_[sum].num_left == 0) start(sum);
+  }
+}
+
+void MainGradientSink::start(std::size_t sum) {
+  const OverlappedSum& entry = plan_.sums[sum];
+  const Buffer bucket = buckets_.bucket(entry.bucket).buffer();
+  const CollectiveCall call{.label = entry.label,
+                            .kind = CollectiveKind::kAllReduce,
+                            .input = bucket,
+                            .output = bucket,
+                            .stream = context_.ops.stream};
+  progress_[sum].started = true;
+  progress_[sum].ticket = context_.communicators.of(entry.group).submit({&call, 1});
+}
+
+void MainGradientSink::wait(BucketId bucket, std::string_view label) {
+  const std::optional<std::size_t> sum = sum_of(bucket);
+  LOCKSTEP_CHECK(
+      sum.has_value() && progress_[*sum].started,
+      fmt::format("bucket{} is waited for, but its sum was never started", bucket.value));
+  Progress& progress = progress_[*sum];
+  wait_for(context_.ops.device, progress.ticket, label, context_.ops.stream);
+  progress.ticket = {};
+}
+
+}  // namespace lockstep
