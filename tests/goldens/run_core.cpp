@@ -100,7 +100,7 @@ Outcome run_on(const RankContext& context,
   write_parameters(context, table, values, parameters);
   const LossPlan loss = plan_loss(c);
   const Decoder decoder(
-      context, {.c = c, .table = table, .parameters = parameters, .smoothing = loss.smoothing});
+      context, {.c = c, .parameters = {table, parameters}, .smoothing = loss.smoothing});
   const GradientBuckets gradients(context.ops, plan_buckets(table, c.recipe), table);
   gradients.zero();
   BucketSink sink(gradients);
