@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,20 +13,6 @@
 
 namespace lockstep {
 namespace {
-
-// Fills in the elements that the shard's slice reaches; the others, padding, stay zero.
-void fill_in(Shard& shard, const InitialValues& initial) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : shard.local_shape) count *= size;
-  shard.values.assign(static_cast<std::size_t>(count), 0.0);
-  const std::string problem = shard_problem(shard);
-  LOCKSTEP_CHECK(problem.empty(), "initial values of " + shard.name + ": " + problem);
-  for (const Stretch& stretch : stretches_of(shard)) {
-    for (std::int64_t i = 0; i < stretch.count; ++i) {
-      shard.values[static_cast<std::size_t>(stretch.local + i)] = initial[stretch.full + i];
-    }
-  }
-}
 
 std::string_view name_of(InitKind kind) {
   switch (kind) {
@@ -78,7 +65,10 @@ void initialise(const RankContext& context,
     const ParameterSpec& spec = table.at(index);
     Shard shard = shard_of(spec, context.mesh, context.rank);
     shard.slice = slice_of(entry.cut, spec.full_shape, context.mesh, context.rank);
-    fill_in(shard, InitialValues(entry.seed, spec.name, entry.kind, entry.fan_in));
+    const InitialValues initial(entry.seed, spec.name, entry.kind, entry.fan_in);
+    fill_shard(shard, [&](std::int64_t full, std::span<double> local) {
+      for (double& value : local) value = initial[full++];
+    });
     const Tensor& master = state.masters()[index];
     write_reals(context.ops, shard.values, master, entry.label);
     if (!state.has_masters()) continue;

@@ -6,15 +6,16 @@
 #include <array>
 #include <functional>
 #include <numeric>
+#include <optional>
 
-#include "core/base/errors.h"
 #include "core/base/random.h"
 #include "core/ops/host.h"
+#include "core/snapshot/stretches.h"
 
 namespace lockstep {
 namespace {
 
-std::int64_t product(std::span<const std::int64_t> sizes) {
+std::int64_t product(const std::vector<std::int64_t>& sizes) {
   return std::accumulate(
       sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<std::int64_t>());
 }
@@ -47,19 +48,11 @@ void add_single(ProbePlan& plan,
        .planted = {planted_in(table, chosen, 1.0, recipe)}});
 }
 
-// Where the rank holds an element of the full tensor: a flat index, none where it does not.
-std::optional<std::int64_t> local_element(const RankContext& context,
-                                          const ParameterSpec& spec,
-                                          std::int64_t element) {
-  const ShardSlice slice = slice_of(spec, context.mesh, context.rank);
-  const auto dim = static_cast<std::size_t>(slice.dim);
-  const std::int64_t inner = product(std::span(spec.full_shape).subspan(dim + 1));
-  const std::int64_t outer = element / (inner * spec.full_shape[dim]);
-  const std::int64_t index = element / inner % spec.full_shape[dim];
-  for (const ShardRun& run : slice.runs) {
-    if (index < run.global || index >= run.global + run.count) continue;
-    const std::int64_t local = index - run.global + run.local;
-    return (outer * local_shape(spec)[dim] + local) * inner + element % inner;
+// Where the shard holds an element of the full tensor: a flat index, none where it does not.
+std::optional<std::int64_t> local_element(const Shard& shard, std::int64_t element) {
+  for (const Stretch& stretch : stretches_of(shard)) {
+    const std::int64_t offset = element - stretch.full;
+    if (offset >= 0 && offset < stretch.count) return stretch.local + offset;
   }
   return {};
 }
@@ -70,7 +63,8 @@ void plant(const RankContext& context,
            const ParameterTable& table,
            const GradientBuckets& buckets) {
   const ParameterSpec& spec = table.at(static_cast<std::size_t>(planted.parameter.value));
-  const std::optional<std::int64_t> local = local_element(context, spec, planted.element);
+  const std::optional<std::int64_t> local =
+      local_element(shard_of(spec, context.mesh, context.rank), planted.element);
   if (!local.has_value()) return;
   const Tensor& gradient = buckets.main_gradient(planted.parameter);
   const Tensor element = gradient.reshaped({gradient.num_elements()}).rows(*local, 1);

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+#include <utility>
 
 #include "core/base/errors.h"
 #include "core/model/decoder.h"
 #include "core/model/describe_model.h"
 #include "core/ops/host.h"
+#include "core/snapshot/assemble.h"
 #include "core/snapshot/stretches.h"
 #include "core/train/gradient_buckets.h"
 #include "core/train/loss.h"
@@ -45,26 +48,22 @@ void write_parameters(const RankContext& context,
   for (std::size_t i = 0; i < table.size(); ++i) {
     LOCKSTEP_CHECK(values[i].name == table[i].name && values[i].shape == table[i].full_shape,
                    values[i].name + " is not the parameter " + table[i].name);
-    const Tensor& to = parameters[{static_cast<int>(i)}].value;
-    std::vector<double> local(static_cast<std::size_t>(to.num_elements()), 0.0);
     Shard shard = shard_of(table[i], context.mesh, context.rank);
-    for (const Stretch& stretch : stretches_of(shard)) {
-      std::copy_n(
-          values[i].values.begin() + stretch.full, stretch.count, local.begin() + stretch.local);
-    }
-    write_reals(context.ops, local, to, "test.parameters");
+    fill_shard(shard, [&](std::int64_t full, std::span<double> local) {
+      std::copy_n(values[i].values.begin() + full, local.size(), local.begin());
+    });
+    write_reals(
+        context.ops, shard.values, parameters[{static_cast<int>(i)}].value, "test.parameters");
   }
 }
 
 // The full tensor of a shard that one rank holds alone: what its slice does not reach is padding.
-sim::OracleTensor full_tensor(const RankContext& context, const Shard& shard, const Tensor& local) {
-  const std::vector<double> values = read_reals(context.ops, local, "test.read");
-  sim::OracleTensor full{.name = shard.name, .shape = shard.full_shape, .values = {}};
-  full.values.resize(static_cast<std::size_t>(num_full_elements(shard)));
-  for (const Stretch& stretch : stretches_of(shard)) {
-    std::copy_n(values.begin() + stretch.local, stretch.count, full.values.begin() + stretch.full);
-  }
-  return full;
+sim::OracleTensor full_tensor(const RankContext& context, Shard shard, const Tensor& local) {
+  shard.values = read_reals(context.ops, local, "test.read");
+  const RankShard alone[] = {{.rank = context.rank, .shard = &shard}};
+  Assembly full = assemble(alone);
+  LOCKSTEP_CHECK(full.problem.empty(), shard.name + ": " + full.problem);
+  return {.name = shard.name, .shape = shard.full_shape, .values = std::move(full.values)};
 }
 
 // Rows in the core's order: row s * micro_batch + b is token s of sample b.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include "core/config/presets.h"
 #include "core/model/describe_model.h"
 #include "core/ops/host.h"
@@ -23,15 +25,11 @@ void write_initial(const RankContext& context,
                    const Parameters& parameters) {
   for (std::size_t i = 0; i < table.size(); ++i) {
     Shard shard = shard_of(table[i], context.mesh, context.rank);
-    const Parameter parameter = parameters[{static_cast<int>(i)}];
-    shard.values.assign(static_cast<std::size_t>(parameter.value.num_elements()), 0.0);
     const InitialValues initial(1, table[i].name, table[i].init, table[i].fan_in);
-    for (const Stretch& stretch : stretches_of(shard)) {
-      for (std::int64_t k = 0; k < stretch.count; ++k) {
-        shard.values[static_cast<std::size_t>(stretch.local + k)] = initial[stretch.full + k];
-      }
-    }
-    write_reals(context.ops, shard.values, parameter.value, "test.init");
+    fill_shard(shard, [&](std::int64_t full, std::span<double> local) {
+      for (double& value : local) value = initial[full++];
+    });
+    write_reals(context.ops, shard.values, parameters[{static_cast<int>(i)}].value, "test.init");
   }
 }
 
