@@ -31,8 +31,7 @@ Tensor own_columns(const RankContext& context, const CollectiveSite& site, const
 
 Tensor gathered_columns(const RankContext& context, const CollectiveSite& site, const Tensor& x) {
   const int size = context.group_size(site.group);
-  Shape shape = x.shape;
-  shape.set(shape.num_dims() - 1, shape.last() * size);
+  const Shape shape = x.shape.with_last(x.shape.last() * size);
   const Tensor parts = all_gather_rows(context, site, x.reshaped({1, x.num_elements()}));
   return columns_joined(context.ops, parts, size, shape);
 }
@@ -41,8 +40,7 @@ Tensor reduce_scattered_columns(const RankContext& context,
                                 const CollectiveSite& site,
                                 const Tensor& x) {
   const int size = context.group_size(site.group);
-  Shape shape = x.shape;
-  shape.set(shape.num_dims() - 1, shape.last() / size);
+  const Shape shape = x.shape.with_last(x.shape.last() / size);
   const Tensor parts = columns_split(context.ops, x, size);
   const Tensor own =
       reduce_scatter_rows(context, site, parts.reshaped({size, shape.num_elements()}));
