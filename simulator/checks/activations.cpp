@@ -32,8 +32,8 @@ std::vector<std::vector<Traced>> traced_in(const TrialResult& trial,
     for (std::size_t g = first; g < num_micro; g += dp) {
       const MicroBatchLoss* const own =
           find_micro_batch(steps[step], g / dp, static_cast<std::int64_t>(g));
-      if (own != nullptr)
-        by_micro_batch[g].push_back({.rank = rank, .activations = &own->activations});
+      if (own == nullptr) continue;
+      by_micro_batch[g].push_back({.rank = rank, .activations = &own->activations});
     }
   }
   return by_micro_batch;
