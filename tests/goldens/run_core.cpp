@@ -98,8 +98,8 @@ Outcome run_on(const RankContext& context,
   const Parameters parameters(context.ops, table);
   write_parameters(context, table, values, parameters);
   const LossPlan loss = plan_loss(c);
-  const Decoder decoder(
-      context, {.c = c, .parameters = {table, parameters}, .smoothing = loss.smoothing});
+  const Decoder decoder(context,
+                        {.c = c, .parameters = {table, parameters}, .smoothing = loss.smoothing});
   const GradientBuckets gradients(context.ops, plan_buckets(table, c.recipe), table);
   gradients.zero();
   BucketSink sink(gradients);
