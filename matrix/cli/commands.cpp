@@ -8,7 +8,8 @@ using A = Arguments;
 
 const ValueOption kShard{"--shard", &A::shard, "I/N", "only part I of N, counted from 1"};
 const ValueOption kOnly{"--only", &A::only, "EXPR", "only cases for which this holds: 'tp > 1'"};
-const ValueOption kLimit{"--limit", &A::limit, "N", "only the first N of those, in the spec's order"};
+const ValueOption kLimit{
+    "--limit", &A::limit, "N", "only the first N of those, in the spec's order"};
 const ValueOption kSeed{
     "--seed", &A::seed, "S", "seed of weights and data, for all cases (as --set seed=S)"};
 const ValueOption kRanks{
