@@ -32,8 +32,6 @@ double sum_of_squares(std::span<const double> values) {
   return sum;
 }
 
-double norm_of(std::span<const double> values) { return std::sqrt(sum_of_squares(values)); }
-
 std::span<const double> block_of(std::span<const double> values, std::size_t block) {
   const std::size_t first = block * kBlockSize;
   return values.subspan(first, std::min(kBlockSize, values.size() - first));
@@ -47,6 +45,8 @@ double norm_of_deviations(std::span<const double> deviations) {
 }
 
 }  // namespace
+
+double norm_of(std::span<const double> values) { return std::sqrt(sum_of_squares(values)); }
 
 double norm_of_all(const std::vector<OracleTensor>& tensors) {
   double sum = 0.0;

@@ -21,6 +21,7 @@ inline constexpr std::int64_t kBlockElements = 32;
 inline constexpr double kBoundF64 = 1e-10;
 inline constexpr double kSingleDeviceFactor = 8.0;
 
+double norm_of(std::span<const double> values);
 // Over the elements of all of them together.
 double norm_of_all(const std::vector<OracleTensor>& tensors);
 

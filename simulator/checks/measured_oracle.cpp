@@ -46,7 +46,7 @@ double usual_loss_difference(const OracleStep& single_device,
   const std::vector<OracleTensor>& activations = single_device.activations[micro_batch];
   if (reference.targets[micro_batch] == 0 || activations.empty()) return 0.0;
   const auto count = static_cast<double>(activations.back().values.size());
-  return norm_of_all({activations.back()}) / std::sqrt(count);
+  return norm_of(activations.back().values) / std::sqrt(count);
 }
 
 double loss_bound(double difference, double reference) {
@@ -87,9 +87,9 @@ void raise_error(const std::vector<OracleTensor>& off,
                  SingleDeviceError& worst) {
   const double floor = 0.01 * norm_of_all(reference);
   for (std::size_t i = 0; i < off.size(); ++i) {
-    const double distance = norm_of_all({off[i]});
+    const double distance = norm_of(off[i].values);
     const double error =
-        distance == 0.0 ? 0.0 : distance / std::max(norm_of_all({reference[i]}), floor);
+        distance == 0.0 ? 0.0 : distance / std::max(norm_of(reference[i].values), floor);
     if (is_worse(error, worst.error)) worst = {.error = error, .where = off[i].name};
   }
 }
