@@ -9,49 +9,10 @@
 namespace lockstep::matrix {
 namespace {
 
-constexpr std::size_t kWidth = 100;
 // Together they keep a report near forty lines, so that a screen holds what matters.
 constexpr std::size_t kMaxReasons = 5;
 constexpr std::size_t kMaxConditions = 5;
 constexpr std::size_t kMaxReasonLines = 20;
-
-enum class Tone { kPlain, kGood, kBad, kQuiet, kStrong };
-
-class Paint {
- public:
-  explicit Paint(bool color) : color_(color) {}
-
-  std::string operator()(Tone tone, const std::string& text) const {
-    return color_ && tone != Tone::kPlain ? code(tone) + text + "\x1b[0m" : text;
-  }
-
- private:
-  static std::string code(Tone tone) {
-    switch (tone) {
-      case Tone::kPlain:
-        return "";
-      case Tone::kGood:
-        return "\x1b[32m";
-      case Tone::kBad:
-        return "\x1b[31m";
-      case Tone::kQuiet:
-        return "\x1b[2m";
-      case Tone::kStrong:
-        return "\x1b[1m";
-    }
-    return "";
-  }
-
-  bool color_;
-};
-
-std::string clipped(const std::string& text, std::size_t width) {
-  return text.size() <= width ? text : text.substr(0, width - 3) + "...";
-}
-
-std::string plural(std::int64_t count, const std::string& one, const std::string& many) {
-  return with_commas(count) + " " + (count == 1 ? one : many);
-}
 
 std::string error_text(const sim::Place& place) {
   if (!std::isfinite(place.error)) return "not finite";
@@ -143,20 +104,6 @@ std::string checks_table(const Tally& tally, const Paint& paint) {
   return text + "\n";
 }
 
-std::string invalid_table(const Tally& tally, const Paint& paint) {
-  const auto reasons = tally.invalid_reasons();
-  if (reasons.empty()) return "";
-  std::string text = paint(Tone::kStrong, "invalid") + ", by reason:\n";
-  for (std::size_t i = 0; i < std::min(reasons.size(), kMaxReasons); ++i) {
-    text += fmt::format(
-        "  {:>7}  {}\n", with_commas(reasons[i].second), clipped(reasons[i].first, kWidth - 11));
-  }
-  if (reasons.size() > kMaxReasons) {
-    text += fmt::format("           and {} more reasons\n", reasons.size() - kMaxReasons);
-  }
-  return text + "\n";
-}
-
 std::string condition_line(const ConditionTally& condition) {
   const Signature& signature = condition.signature;
   if (signature.check.empty()) {
@@ -189,21 +136,12 @@ std::string names_line(const ConditionTally& condition, std::size_t width) {
   return num_more > 0 ? names + fmt::format(" and {} more", with_commas(num_more)) : names;
 }
 
-std::string ranks_text(const std::vector<Rank>& ranks) {
-  if (ranks.empty()) return "";
-  std::string text = ranks.size() == 1 ? ", rank" : ", ranks";
-  for (std::size_t i = 0; i < std::min<std::size_t>(ranks.size(), 8); ++i) {
-    text += fmt::format(" {}", ranks[i].value);
-  }
-  return ranks.size() > 8 ? text + " ..." : text;
-}
-
 std::string condition_block(const ConditionTally& condition, const Paint& paint) {
   const std::string count = fmt::format("{:>7}", with_commas(condition.num_cases));
   return fmt::format("  {}  {}\n",
                      paint(Tone::kBad, count),
-                     clipped(condition_line(condition), 3 * kWidth)) +
-         paint(Tone::kQuiet, "           " + names_line(condition, kWidth - 11)) + "\n";
+                     clipped(condition_line(condition), 3 * kReportWidth)) +
+         paint(Tone::kQuiet, "           " + names_line(condition, kReportWidth - 11)) + "\n";
 }
 
 // A reason of several lines, such as a deadlock's report, keeps its lines.
@@ -244,7 +182,7 @@ std::string place_lines(const CaseResult& result) {
   }
   const std::string more = more_text(result, cause);
   if (more.empty()) return line + "\n";
-  const bool fits = line.size() + more.size() + 2 <= kWidth;
+  const bool fits = line.size() + more.size() + 2 <= kReportWidth;
   return line + (fits ? "; " : "\n" + margin) + more + "\n";
 }
 
@@ -290,17 +228,25 @@ std::string failures(const SweepOutcome& outcome, const Paint& paint) {
 
 }  // namespace
 
-std::string with_commas(std::int64_t number) {
-  std::string digits = std::to_string(number);
-  const std::size_t first = number < 0 ? 1 : 0;
-  for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, ",");
-  return digits;
+std::string invalid_text(const Tally& tally, const Paint& paint) {
+  const auto reasons = tally.invalid_reasons();
+  if (reasons.empty()) return "";
+  std::string text = paint(Tone::kStrong, "invalid") + ", by reason:\n";
+  for (std::size_t i = 0; i < std::min(reasons.size(), kMaxReasons); ++i) {
+    text += fmt::format("  {:>7}  {}\n",
+                        with_commas(reasons[i].second),
+                        clipped(reasons[i].first, kReportWidth - 11));
+  }
+  if (reasons.size() > kMaxReasons) {
+    text += fmt::format("           and {} more reasons\n", reasons.size() - kMaxReasons);
+  }
+  return text + "\n";
 }
 
 std::string report_text(const SweepOutcome& outcome, const ReportOptions& options) {
   const Paint paint(options.color);
   std::string text = head(outcome, paint) + counts_table(outcome.summary, paint) +
-                     checks_table(outcome.tally, paint) + invalid_table(outcome.tally, paint) +
+                     checks_table(outcome.tally, paint) + invalid_text(outcome.tally, paint) +
                      failures(outcome, paint);
   text += "results  " + options.results_path + "\n";
   if (!options.replay_command.empty()) text += "replay   " + options.replay_command + "\n";

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "matrix/sweep/report_parts.h"
 #include "matrix/sweep/sweep.h"
 
 namespace lockstep::matrix {
@@ -15,7 +16,7 @@ struct ReportOptions {
 
 std::string report_text(const SweepOutcome& outcome, const ReportOptions& options);
 
-// 1234567 -> "1,234,567".
-std::string with_commas(std::int64_t number);
+// The part of invalid cases: their reasons, the commonest first. Empty where there are none.
+std::string invalid_text(const Tally& tally, const Paint& paint);
 
 }  // namespace lockstep::matrix
