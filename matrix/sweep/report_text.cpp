@@ -70,16 +70,36 @@ std::string counts_table(const SweepSummary& summary, const Paint& paint) {
   return names + "\n" + numbers + "\n\n";
 }
 
+// One figure says how far away a bound is; two where it is near.
+std::string share_text(double share) {
+  if (share == 0.0) return "0";
+  return share < 0.01 || share >= 100.0 ? fmt::format("{:.0e}", share)
+                                        : fmt::format("{:.2g}", share);
+}
+
+// Nothing where the check is exact.
+std::string headroom_columns(const Headroom& headroom) {
+  if (headroom.is_exact()) return "";
+  std::string columns;
+  for (const double share : {0.5, 0.9, 0.99, 1.0}) {
+    columns += fmt::format("{:>6}", share_text(headroom.quantile(share)));
+  }
+  return columns;
+}
+
 std::string check_row(const CheckTally& check, const Paint& paint) {
-  const std::string failed = fmt::format("{:>9}", with_commas(check.num_failed));
-  std::string row = fmt::format("  {:<12}{:>9}{}{:>9}{:>14}",
+  const std::string failed = fmt::format("{:>8}", with_commas(check.num_failed));
+  std::string row = fmt::format("  {:<12}{:>9}{}{:>8}{:>14}",
                                 check.check,
                                 with_commas(check.num_passed),
                                 paint(tone_of(Verdict::kFail, check.num_failed), failed),
                                 with_commas(check.num_not_applicable),
                                 with_commas(check.num_compared));
   if (check.num_compared == 0) return row + "\n";
-  row += fmt::format("{:>14}{:>9}\n", error_text(check.worst), bound_text(check.worst));
+  row += fmt::format("{:>12}{:>9}{}\n",
+                     error_text(check.worst),
+                     bound_text(check.worst),
+                     paint(Tone::kQuiet, headroom_columns(check.headroom)));
   // Where all is equal to the bit, no place is worse than another.
   if (check.worst.error == 0.0) return row;
   return row +
@@ -91,14 +111,20 @@ std::string check_row(const CheckTally& check, const Paint& paint) {
 std::string checks_table(const Tally& tally, const Paint& paint) {
   if (tally.checks().empty()) return "";
   std::string text = paint(Tone::kQuiet,
-                           fmt::format("  {:<12}{:>9}{:>9}{:>9}{:>14}{:>14}{:>9}",
+                           fmt::format("{:>98}\n  {:<12}{:>9}{:>8}{:>8}{:>14}{:>12}{:>9}"
+                                       "{:>6}{:>6}{:>6}{:>6}",
+                                       "of cases, error / bound:",
                                        "check",
                                        "passed",
                                        "failed",
                                        "n/a",
                                        "compared",
                                        "worst error",
-                                       "bound")) +
+                                       "bound",
+                                       "50 %",
+                                       "90 %",
+                                       "99 %",
+                                       "all")) +
                      "\n";
   for (const CheckTally& check : tally.checks()) text += check_row(check, paint);
   return text + "\n";

@@ -104,6 +104,19 @@ sim::CheckResult check_from(const Json& json) {
   return check;
 }
 
+Json headroom_to_json(const Headroom& headroom) {
+  Json json;
+  if (headroom.is_exact()) {
+    json["exact"] = true;
+    return json;
+  }
+  json["p50"] = number(headroom.quantile(0.5));
+  json["p90"] = number(headroom.quantile(0.9));
+  json["p99"] = number(headroom.quantile(0.99));
+  json["max"] = number(headroom.largest());
+  return json;
+}
+
 }  // namespace
 
 std::string result_to_json(const CaseResult& result) {
@@ -163,6 +176,10 @@ std::string summary_to_json(const SweepSummary& summary) {
   }
   json["seconds"] = number(summary.seconds);
   json["cases_per_second"] = number(summary.cases_per_second);
+  Json& headroom = json["headroom"] = Json::object();
+  for (const CheckHeadroom& check : summary.headroom) {
+    headroom[check.check] = headroom_to_json(check.headroom);
+  }
   return dump(json);
 }
 

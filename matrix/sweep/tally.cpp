@@ -141,6 +141,16 @@ void Tally::add_check(const CaseReference& reference, const sim::CheckResult& ch
     tally->worst_case = reference;
   }
   tally->num_compared += check.compared;
+  tally->headroom.add(check.worst.error, check.worst.bound);
+}
+
+SweepSummary Tally::counts() const {
+  SweepSummary summary = counts_;
+  for (const CheckTally& tally : checks_) {
+    if (tally.num_compared == 0) continue;
+    summary.headroom.push_back({.check = tally.check, .headroom = tally.headroom});
+  }
+  return summary;
 }
 
 void Tally::add_failing(const CaseReference& reference, const CaseResult& result) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "matrix/sweep/case_result.h"
+#include "matrix/sweep/headroom.h"
 #include "matrix/sweep/signature.h"
 #include "matrix/sweep/summary.h"
 
@@ -29,6 +30,7 @@ struct CheckTally {
   std::int64_t num_compared = 0;
   sim::Place worst;  // meaningful where something was compared
   CaseReference worst_case;
+  Headroom headroom;  // of the worst places of cases
 };
 
 inline constexpr std::size_t kMaxNamesShown = 4;
@@ -57,7 +59,8 @@ class Tally {
 
   std::int64_t count(Verdict verdict) const { return counts_.count(verdict); }
   std::int64_t num_bad() const { return counts_.num_bad(); }
-  const SweepSummary& counts() const { return counts_; }
+  // With headroom, without name and times.
+  SweepSummary counts() const;
   const std::vector<CheckTally>& checks() const { return checks_; }
   // Largest count first.
   std::vector<ConditionTally> conditions() const;

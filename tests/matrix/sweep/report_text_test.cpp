@@ -73,8 +73,35 @@ TEST(Report, StaysNearFortyLinesHoweverMuchFails) {
 TEST(Report, TellsRateWorstErrorsAndInvalidReasons) {
   const std::string text = matrix::report_text(outcome_with_failures(), {});
   EXPECT_NE(text.find("linear: 21 cases in 2.0 s, 1,234 cases/s on 2 workers"), std::string::npos);
-  EXPECT_NE(text.find("   1e-16    1e-10\n      step 0 in tp2.dp0\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("   1e-16    1e-10 1e-06 1e-06 1e-06 1e-06\n      step 0 in tp2.dp0\n"),
+            std::string::npos)
+      << text;
   EXPECT_NE(text.find("1  intermediate_size 48 is not divisible by tp 7"), std::string::npos);
+}
+
+SweepOutcome outcome_of_a_million() {
+  SweepOutcome outcome;
+  matrix::CaseResult result = sample_result("a", 1, Verdict::kPass);
+  result.checks = {passed_check("activations", "w", 3.47e-12), passed_check("replicas", "w", 0.0)};
+  for (sim::CheckResult& check : result.checks) check.compared = 1'234'567'890;
+  result.checks[1].worst.bound = 0.0;
+  outcome.tally.add(0, result);
+  outcome.summary = outcome.tally.counts();
+  return outcome;
+}
+
+TEST(Report, TellsTheDistributionOfErrorsWithinAHundredColumns) {
+  const std::string text = matrix::report_text(outcome_of_a_million(), {});
+  std::istringstream lines(text);
+  std::string line;
+  while (std::getline(lines, line)) EXPECT_LE(line.size(), 100U) << line;
+  EXPECT_NE(text.find("    bound  50 %  90 %  99 %   all\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("    1e-10 0.035 0.035 0.035 0.035\n"), std::string::npos) << text;
+}
+
+TEST(Report, TellsNoDistributionOfAnExactCheck) {
+  const std::string text = matrix::report_text(outcome_of_a_million(), {});
+  EXPECT_NE(text.find("           0    exact\n"), std::string::npos) << text;
 }
 
 TEST(Report, HasNoEscapesUnlessColorIsAskedFor) {

@@ -116,9 +116,37 @@ TEST(SummaryJson, HasTheCountsOfAllVerdicts) {
   summary.count(Verdict::kTimeout) = 1;
   summary.seconds = 2.0;
   summary.cases_per_second = 3.0;
-  EXPECT_EQ(matrix::summary_to_json(summary),
-            "{\"name\":\"quick\",\"counts\":{\"pass\":5,\"fail\":0,\"error\":0,\"timeout\":1,"
-            "\"invalid\":0,\"skipped\":0},\"seconds\":2.0,\"cases_per_second\":3.0}");
+  EXPECT_EQ(
+      matrix::summary_to_json(summary),
+      "{\"name\":\"quick\",\"counts\":{\"pass\":5,\"fail\":0,\"error\":0,\"timeout\":1,"
+      "\"invalid\":0,\"skipped\":0},\"seconds\":2.0,\"cases_per_second\":3.0,\"headroom\":{}}");
+}
+
+std::string headroom_json(const matrix::Headroom& headroom) {
+  matrix::SweepSummary summary;
+  summary.headroom = {{.check = "grads", .headroom = headroom}};
+  const std::string json = matrix::summary_to_json(summary);
+  return json.substr(json.find("\"headroom\":"));
+}
+
+TEST(SummaryJson, HasTheHeadroomOfEachCheck) {
+  matrix::Headroom headroom;
+  headroom.add(0.0, 1e-10);
+  headroom.add(0.25, 1.0);
+  EXPECT_EQ(headroom_json(headroom),
+            "\"headroom\":{\"grads\":{\"p50\":0.0,\"p90\":0.25,\"p99\":0.25,\"max\":0.25}}}");
+}
+
+TEST(SummaryJson, SaysOfABitwiseCheckThatItIsExact) {
+  matrix::Headroom headroom;
+  headroom.add(0.0, 0.0);
+  EXPECT_EQ(headroom_json(headroom), "\"headroom\":{\"grads\":{\"exact\":true}}}");
+}
+
+TEST(SummaryJson, HasNullForAHeadroomThatIsNotFinite) {
+  matrix::Headroom headroom;
+  headroom.add(std::nan(""), 1.0);
+  EXPECT_NE(headroom_json(headroom).find("\"max\":null"), std::string::npos);
 }
 
 }  // namespace

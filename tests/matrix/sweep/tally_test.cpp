@@ -37,6 +37,20 @@ TEST(Tally, KeepsTheWorstPlaceOfACheckEvenWhenAllPass) {
   EXPECT_EQ(tally.checks()[0].num_compared, 93);
 }
 
+TEST(Tally, TellsHowNearEachCheckCameToItsBoundOverCases) {
+  Tally tally;
+  for (std::size_t i = 0; i < 10; ++i) {
+    CaseResult result = sample_result("case" + std::to_string(i), 1, Verdict::kPass);
+    result.checks = {passed_check("grads", "w", i == 4 ? 2e-11 : 1e-15), sim::CheckResult()};
+    tally.add(i, result);
+  }
+  const std::vector<matrix::CheckHeadroom> headroom = tally.counts().headroom;
+  ASSERT_EQ(headroom.size(), 1U) << "what does not apply has none";
+  EXPECT_EQ(headroom[0].check, "grads");
+  EXPECT_LT(headroom[0].headroom.quantile(0.9), 1.2e-5);
+  EXPECT_DOUBLE_EQ(headroom[0].headroom.largest(), 0.2);
+}
+
 TEST(Tally, HoldsNaNToBeWorseThanAnyNumber) {
   Tally tally;
   CaseResult result = sample_result("a", 1, Verdict::kFail);
