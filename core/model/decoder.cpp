@@ -28,32 +28,20 @@ RopeTables tables_of(const RankContext& context, const Case& c) {
   return rope_tables(context.ops, positions, model.head_dim, model.rope_theta);
 }
 
-DecoderLayer make_layer(const RankContext& context,
-                        const Case& c,
-                        const NamedParameters& parameters,
-                        std::int64_t layer) {
+DecoderLayer make_layer(const RankContext& context, const DecoderSpec& spec, std::int64_t layer) {
+  const Model& model = spec.c.model;
   const std::string name = "decoder.layers." + std::to_string(layer);
   std::optional<SelfAttention> attention;
-  if (c.model.attention == Attention::kCausal) {
-    attention.emplace(context, c, parameters, name + ".self_attention");
+  if (model.attention == Attention::kCausal) {
+    attention.emplace(context, spec.c, spec.heads, spec.parameters, name + ".self_attention");
   }
   return {.attention = std::move(attention),
-          .mlp = MlpLayer(context, c.model, parameters, name + ".mlp")};
+          .mlp = MlpLayer(context, model, spec.parameters, name + ".mlp")};
 }
 
 std::optional<MappingSite> gather_output(const Model& model) {
   if (!model.gather_output) return std::nullopt;
   return MappingSite(MappingKind::kGatherLast, GroupKind::kTp, "output_layer");
-}
-
-// Gathered logits go to the plain loss, which sees the whole vocabulary.
-VocabParallelCrossEntropy make_cross_entropy(const RankContext& context, const DecoderSpec& spec) {
-  const Model& model = spec.c.model;
-  const LogitsCut cut = model.gather_output ? LogitsCut::kWhole : LogitsCut::kOverTp;
-  const VocabularyShard shard = model.gather_output
-                                    ? VocabularyShard{.first_row = 0, .num_real = model.vocab_size}
-                                    : own_vocabulary(context, spec.parameters);
-  return {"cross_entropy", cut, shard, spec.smoothing};
 }
 
 }  // namespace
@@ -67,9 +55,9 @@ Decoder::Decoder(const RankContext& context, const DecoderSpec& spec)
       final_norm_(spec.c.model, spec.parameters, "decoder.final_layernorm."),
       output_layer_(context, "output_layer", {.weight = output_weight(spec.parameters)}),
       gather_output_(gather_output(spec.c.model)),
-      cross_entropy_(make_cross_entropy(context, spec)) {
+      cross_entropy_(context, spec.cross_entropy) {
   for (std::int64_t layer = 0; layer < spec.c.model.num_hidden_layers; ++layer) {
-    layers_.push_back(make_layer(context, spec.c, spec.parameters, layer));
+    layers_.push_back(make_layer(context, spec, layer));
   }
 }
 

@@ -28,7 +28,9 @@ struct MicroBatch {
 struct DecoderSpec {
   const Case& c;
   NamedParameters parameters;
-  LabelSmoothing smoothing;
+  // Both outlive the decoder.
+  const HeadPlan& heads;
+  const CrossEntropyPlan& cross_entropy;
 };
 
 struct DecoderLayer {

@@ -1,20 +1,17 @@
 // Self-attention's forward pass.
 #include "core/model/self_attention.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace lockstep {
 namespace {
 
-AttentionSizes own_sizes(const RankContext& context, const Case& c) {
-  const Model& model = c.model;
-  const std::int64_t tp = context.group_size(GroupKind::kTp);
+AttentionSizes sizes_of(const Case& c, const HeadPlan& heads) {
   return {.batch = c.recipe.micro_batch,
-          .num_heads = model.num_attention_heads / tp,
-          .num_kv_heads = std::max<std::int64_t>(model.num_key_value_heads / tp, 1),
-          .head_dim = model.head_dim,
-          .scale = 1.0 / std::sqrt(static_cast<double>(model.head_dim))};
+          .num_heads = heads.num_queries,
+          .num_kv_heads = heads.num_kv,
+          .head_dim = c.model.head_dim,
+          .scale = 1.0 / std::sqrt(static_cast<double>(c.model.head_dim))};
 }
 
 std::optional<NormLayer> head_norm(const Case& c,
@@ -28,12 +25,11 @@ std::optional<NormLayer> head_norm(const Case& c,
 
 SelfAttention::SelfAttention(const RankContext& context,
                              const Case& c,
+                             const HeadPlan& heads,
                              const NamedParameters& parameters,
                              const std::string& name)
-    : sizes_(own_sizes(context, c)),
-      queries_(c.model.num_attention_heads / c.model.num_key_value_heads),
-      group_sharers_(
-          std::max<std::int64_t>(c.layout.tp / c.model.num_key_value_heads, std::int64_t{1})),
+    : heads_(heads),
+      sizes_(sizes_of(c, heads)),
       norm_(c.model, parameters, name + ".linear_qkv.layer_norm_"),
       linear_qkv_(context, name + ".linear_qkv", parameters.linear(name + ".linear_qkv")),
       gather_qkv_(MappingKind::kGatherLastReduce, GroupKind::kTp, name + ".linear_qkv"),
@@ -44,19 +40,17 @@ SelfAttention::SelfAttention(const RankContext& context,
 QkvVariables SelfAttention::own_heads(const RankContext& context,
                                       Tape& tape,
                                       const Variable& qkv) const {
-  const std::int64_t head_dim = sizes_.head_dim;
-  if (group_sharers_ == 1) {
-    return split_qkv(
-        tape, qkv, {.groups = sizes_.num_kv_heads, .queries = queries_, .head_dim = head_dim});
-  }
+  QkvGroups groups{
+      .groups = heads_.num_kv, .queries = heads_.group_queries, .head_dim = sizes_.head_dim};
+  if (heads_.sharers.empty()) return split_qkv(tape, qkv, groups);
   const Variable all = apply(context, tape, gather_qkv_, qkv);
-  const std::int64_t rank = context.group_rank(GroupKind::kTp).value;
-  const std::int64_t group_width = (queries_ + 2) * head_dim;
-  const Variable group = columns(tape, all, rank / group_sharers_ * group_width, group_width);
-  QkvVariables heads =
-      split_qkv(tape, group, {.groups = 1, .queries = queries_, .head_dim = head_dim});
-  const std::int64_t own_width = sizes_.num_heads * head_dim;
-  heads.q = columns(tape, heads.q, rank % group_sharers_ * own_width, own_width);
+  const auto rank = static_cast<std::size_t>(context.group_rank(GroupKind::kTp).value);
+  const SharedHeads& own = heads_.sharers.at(rank);
+  const std::int64_t group_width = (groups.queries + 2) * groups.head_dim;
+  const Variable group = columns(tape, all, own.group * group_width, group_width);
+  QkvVariables heads = split_qkv(tape, group, groups);
+  heads.q = columns(
+      tape, heads.q, own.first_query * groups.head_dim, heads_.num_queries * groups.head_dim);
   return heads;
 }
 

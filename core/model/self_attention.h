@@ -1,15 +1,12 @@
 // Self-attention of one layer: norm, fused column-parallel projection, q/k norm, RoPE, causal
 // grouped-query attention on this rank's heads, row-parallel projection (semantics, section 2.9).
-//
-// Rank t owns query heads [t nq / tp, (t + 1) nq / tp). With fewer kv heads than tp a rank's rows
-// of linear_qkv are a piece of a kv group: the pieces are gathered, and the ranks that share a
-// group each take its k and v and their own part of its queries.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/model/attention_heads.h"
 #include "core/model/norm_layer.h"
 #include "core/parallel/linear.h"
 
@@ -17,9 +14,10 @@ namespace lockstep {
 
 class SelfAttention {
  public:
-  // `name` is decoder.layers.0.self_attention.
+  // `name` is decoder.layers.0.self_attention. The plan outlives the layer.
   SelfAttention(const RankContext& context,
                 const Case& c,
+                const HeadPlan& heads,
                 const NamedParameters& parameters,
                 const std::string& name);
 
@@ -35,9 +33,8 @@ class SelfAttention {
   QkvVariables own_heads(const RankContext& context, Tape& tape, const Variable& qkv) const;
   Variable normed_heads(Tape& tape, const Variable& x, const std::optional<NormLayer>& norm) const;
 
-  AttentionSizes sizes_;        // of this rank
-  std::int64_t queries_;        // query heads of one kv group
-  std::int64_t group_sharers_;  // ranks that share a kv group
+  const HeadPlan& heads_;
+  AttentionSizes sizes_;  // of this rank
   NormLayer norm_;
   ColumnParallelLinear linear_qkv_;
   MappingSite gather_qkv_;

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "core/base/errors.h"
+
 namespace lockstep {
 namespace {
 
@@ -29,12 +31,17 @@ RowParallelLinear::RowParallelLinear(const RankContext& context,
                                      LinearParameters parameters)
     : leave_(context.mappings.leave, GroupKind::kTp, name), parameters_(std::move(parameters)) {}
 
-// The bias is added once, after the sum over ranks.
 Variable RowParallelLinear::forward(const RankContext& context,
                                     Tape& tape,
                                     const Variable& x) const {
   const Variable partial = linear(tape, x, parameters_.weight);
-  return biased(tape, apply(context, tape, leave_, partial), parameters_.bias);
+  switch (context.mappings.row_bias) {
+    case RowBias::kAfterLeaving:
+      return biased(tape, apply(context, tape, leave_, partial), parameters_.bias);
+    case RowBias::kBeforeLeaving:
+      return apply(context, tape, leave_, biased(tape, partial, parameters_.bias));
+  }
+  throw InternalError("unknown place of a row-parallel bias");
 }
 
 }  // namespace lockstep

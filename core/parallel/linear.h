@@ -30,8 +30,8 @@ class ColumnParallelLinear {
   LinearParameters parameters_;
 };
 
-// y = sum over r of x_r W_r^T, + b: W cut along in, b replicated; x cut along its last dim, with
-// all tokens.
+// y = sum over r of x_r W_r^T, + b, where the plan says: W cut along in, b replicated; x cut along
+// its last dim, with all tokens.
 class RowParallelLinear {
  public:
   RowParallelLinear(const RankContext& context,

@@ -106,6 +106,8 @@ std::string to_text(const MappingTable& table) {
   }
   text += "mapping.enter = " + std::string(name_of(table.enter)) + "\n";
   text += "mapping.leave = " + std::string(name_of(table.leave)) + "\n";
+  text += table.row_bias == RowBias::kAfterLeaving ? "row bias after leaving\n"
+                                                   : "row bias before leaving\n";
   return text;
 }
 

@@ -34,6 +34,9 @@ struct Mapping {
   MappingFunction backward;
 };
 
+// Where a row-parallel map adds its bias, which every rank holds whole.
+enum class RowBias { kAfterLeaving, kBeforeLeaving };
+
 // The mappings over tp, by MappingKind, and which of them lead into and out of the regions that a
 // column- and a row-parallel map enclose: under sequence parallelism tokens are cut outside them.
 // A plan like any other: a wrong variant is an edit of it.
@@ -41,6 +44,7 @@ struct MappingTable {
   std::array<Mapping, kNumMappings> by_kind;
   MappingKind enter = MappingKind::kCopy;
   MappingKind leave = MappingKind::kReduce;
+  RowBias row_bias = RowBias::kAfterLeaving;
 
   const Mapping& of(MappingKind kind) const { return by_kind[static_cast<std::size_t>(kind)]; }
   Mapping& of(MappingKind kind) { return by_kind[static_cast<std::size_t>(kind)]; }

@@ -1,7 +1,9 @@
 // Vocabulary-parallel embedding and cross entropy (semantics, sections 2.7, 2.8 and 13).
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/autograd/functions.h"
 #include "core/parallel/mappings.h"
@@ -24,16 +26,33 @@ class VocabParallelEmbedding {
   VocabularyShard shard_;
 };
 
-// Which logits a rank is given: its shard's, or all of them gathered.
-enum class LogitsCut { kOverTp, kWhole };
+// Rows [first, first + count) of the statistics [3, T]: 0 the label's logit, 1 the sum of
+// exponentials, 2 the sum of logits.
+struct LogitSum {
+  std::string label;  // forward.sum.cross_entropy
+  GroupKind group = GroupKind::kTp;
+  int first = 0;
+  int count = 3;
+};
 
-// Loss of each token from logits [T, V_local] or [T, V_padded]. Padded columns are as -inf.
+// How the loss of a token goes over the vocabulary (semantics, sections 2.8 and 13): a rank is
+// given `width` logits, those of the ids from its coordinate on tp times `stride` on.
+struct CrossEntropyPlan {
+  std::int64_t width = 0;
+  std::int64_t stride = 0;                  // 0: all ranks are given the same
+  std::int64_t num_real = 0;                // ids from here on are padding, as -inf
+  std::optional<GroupKind> max_group = {};  // none: a rank's own maximum will do
+  std::vector<LogitSum> sums = {};          // of what ranks have of the statistics
+  LabelSmoothing smoothing = {};
+};
+
+std::string to_text(const CrossEntropyPlan& plan);
+
+// Loss of each token from logits [T, width].
 class VocabParallelCrossEntropy {
  public:
-  VocabParallelCrossEntropy(const std::string& name,
-                            LogitsCut cut,
-                            VocabularyShard shard,
-                            LabelSmoothing smoothing);
+  // The plan outlives the layer.
+  VocabParallelCrossEntropy(const RankContext& context, const CrossEntropyPlan& plan);
   // [T], of the accumulation type
   Variable forward(const RankContext& context,
                    Tape& tape,
@@ -41,11 +60,8 @@ class VocabParallelCrossEntropy {
                    const Tensor& labels) const;
 
  private:
-  std::string max_label_;
-  std::string sum_label_;
-  LogitsCut cut_;
+  const CrossEntropyPlan& plan_;
   VocabularyShard shard_;
-  LabelSmoothing smoothing_;
 };
 
 }  // namespace lockstep

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "core/ops/elementwise.h"
-
 namespace lockstep {
 
 ClipPlan plan_clip(const Recipe& recipe) {
@@ -20,16 +18,11 @@ std::string to_text(const ClipPlan& plan) {
   return text;
 }
 
-void clip_grads(const OpContext& ops,
-                const ClipPlan& plan,
-                const GradientBuckets& buckets,
-                double norm) {
+void clip_grads(const ClipPlan& plan, const GradientBuckets& buckets, double norm) {
   for (const ClipEntry& entry : plan.entries) {
     const double coefficient = entry.max_norm / (norm + entry.eps);
     if (!(coefficient < 1.0)) continue;
-    for (const Tensor& bucket : buckets.buckets()) {
-      scale_in_place(ops, bucket, coefficient, entry.label);
-    }
+    buckets.scale_all(coefficient, entry.label);
   }
 }
 

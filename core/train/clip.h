@@ -24,9 +24,6 @@ ClipPlan plan_clip(const Recipe& recipe);
 std::string to_text(const ClipPlan& plan);
 
 // `norm` is that of all logical gradients, the same on every rank.
-void clip_grads(const OpContext& ops,
-                const ClipPlan& plan,
-                const GradientBuckets& buckets,
-                double norm);
+void clip_grads(const ClipPlan& plan, const GradientBuckets& buckets, double norm);
 
 }  // namespace lockstep

@@ -33,7 +33,8 @@ double count(const RankContext& context,
              std::span<const Tensor> tensors,
              Statistic statistic) {
   const OpContext& ops = context.ops;
-  const Tensor total = reals_from_host(ops, DType::kF64, std::array{0.0}, {1}, plan.total_label);
+  const Tensor total =
+      reals_from_host(ops, DType::kF64, std::array{plan.start}, {1}, plan.total_label);
   for (const CountEntry& entry : plan.entries) {
     const auto index = static_cast<std::size_t>(entry.parameter.value);
     LOCKSTEP_CHECK(index < tensors.size(), entry.label + " counts a tensor that is not there");
@@ -59,7 +60,7 @@ std::optional<RealRows> real_rows(const ParameterSpec& spec) {
 }  // namespace
 
 CountPlan plan_count(const ParameterTable& table, const Layout& layout, std::string_view area) {
-  CountPlan plan{.total_label = fmt::format("{}.total", area), .entries = {}, .sums = {}};
+  CountPlan plan{.total_label = fmt::format("{}.total", area)};
   for (std::size_t i = 0; i < table.size(); ++i) {
     const ParameterSpec& spec = table[i];
     const bool is_part = spec.cut.has_value() && spec.cut->axis == Axis::kTp;
@@ -76,7 +77,7 @@ CountPlan plan_count(const ParameterTable& table, const Layout& layout, std::str
 }
 
 std::string to_text(const CountPlan& plan) {
-  std::string text;
+  std::string text = fmt::format("{}: from {}\n", plan.total_label, plan.start);
   for (const CountEntry& entry : plan.entries) {
     text += fmt::format("{}: parameter {}", entry.label, entry.parameter.value);
     if (entry.copies.has_value()) {

@@ -36,8 +36,9 @@ struct CountSum {
 
 struct CountPlan {
   std::string total_label;  // grad_norm.total: what entries add to
-  std::vector<CountEntry> entries;
-  std::vector<CountSum> sums;  // of what ranks counted, one after the other
+  double start = 0.0;       // of every rank's own total
+  std::vector<CountEntry> entries = {};
+  std::vector<CountSum> sums = {};  // of what ranks counted, one after the other
 };
 
 // `area` begins the labels: grad_norm, grad_zeros, param_norm.

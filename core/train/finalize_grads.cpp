@@ -40,9 +40,7 @@ void scale_all(const RankContext& context,
                const GradientBuckets& buckets,
                const DeviceTotals& totals,
                double factor) {
-  for (const Tensor& bucket : buckets.buckets()) {
-    scale_in_place(context.ops, bucket, factor, entry.label);
-  }
+  buckets.scale_all(factor, entry.label);
   scale_in_place(context.ops, totals.objective(), factor, entry.label);
 }
 
@@ -67,6 +65,9 @@ void execute(const RankContext& context,
       const double targets = totals.read(context.ops).targets;
       return scale_all(context, entry, buckets, totals, entry.factor / std::max(targets, 1.0));
     }
+    case FinalizeAction::kScaleParameter:
+      return scale_in_place(
+          context.ops, buckets.main_gradient(entry.parameter), entry.factor, entry.label);
   }
   throw InternalError("unknown finalize action");
 }
@@ -85,6 +86,8 @@ std::string_view name_of(FinalizeAction action) {
       return "scale";
     case FinalizeAction::kScaleByTargets:
       return "scale by targets";
+    case FinalizeAction::kScaleParameter:
+      return "scale parameter";
   }
   throw InternalError("unknown finalize action");
 }
@@ -146,6 +149,9 @@ std::string to_text(const FinalizePlan& plan) {
       case FinalizeAction::kScale:
       case FinalizeAction::kScaleByTargets:
         text += fmt::format(" factor {}\n", entry.factor);
+        break;
+      case FinalizeAction::kScaleParameter:
+        text += fmt::format(" {} factor {}\n", entry.parameter.value, entry.factor);
         break;
     }
   }

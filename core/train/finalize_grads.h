@@ -21,6 +21,7 @@ enum class FinalizeAction {
   kSumTotals,       // all-reduce the step's totals: objective and targets
   kScale,           // multiply all main gradients and the objective by `factor`
   kScaleByTargets,  // the same by factor / max(targets, 1)
+  kScaleParameter,  // multiply one parameter's main gradient by `factor`
 };
 
 struct FinalizeEntry {
@@ -28,7 +29,7 @@ struct FinalizeEntry {
   FinalizeAction action;
   GroupKind group = GroupKind::kWorld;  // of a sum; a wait carries its sum's
   BucketId bucket = {-1};               // of kSumBucket and kWaitBucket
-  ParameterId parameter = {-1};         // of kSumParameter
+  ParameterId parameter = {-1};         // of kSumParameter and kScaleParameter
   double factor = 1.0;                  // of a scaling
 };
 

@@ -69,6 +69,10 @@ void GradientBuckets::fill_all(double value, std::string_view label) const {
   for (const Tensor& bucket : buckets_) fill(ops_, bucket, value, label);
 }
 
+void GradientBuckets::scale_all(double factor, std::string_view label) const {
+  for (const Tensor& bucket : buckets_) scale_in_place(ops_, bucket, factor, label);
+}
+
 void GradientBuckets::accumulate(ParameterId parameter, const Tensor& gradient) const {
   lockstep::accumulate(ops_,
                        {.x = gradient, .sum = main_gradient(parameter)},

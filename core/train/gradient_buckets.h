@@ -1,7 +1,7 @@
 // Main gradients in buckets: contiguous blocks that are reduced as one (semantics, section 5).
 //
-// Gradients accumulate (+=) over the micro-batches of a step, in the accumulation type; zero()
-// starts a step.
+// Gradients accumulate (+=) over the micro-batches of a step, in the accumulation type; what was
+// there before a step is scaled by 0 first.
 #pragma once
 
 #include <compare>
@@ -47,8 +47,8 @@ class GradientBuckets {
   GradientBuckets(const OpContext& ops, const BucketPlan& plan, const ParameterTable& table);
 
   // Gaps between slots and padded rows too.
-  void zero() const { fill_all(0.0, "gradients.zero"); }
   void fill_all(double value, std::string_view label) const;
+  void scale_all(double factor, std::string_view label) const;
   void accumulate(ParameterId parameter, const Tensor& gradient) const;
 
   // One-dimensional, in the plan's order.

@@ -50,6 +50,9 @@ std::string to_text(const InitPlan& plan) {
                         name_of(entry.kind),
                         entry.seed,
                         entry.fan_in);
+    if (entry.seed_axis.has_value()) {
+      text += fmt::format(", seed plus {}", lockstep::name_of(*entry.seed_axis));
+    }
     if (entry.cut.has_value()) text += ", " + to_text(*entry.cut);
     text += "\n";
   }
@@ -65,7 +68,10 @@ void initialise(const RankContext& context,
     const ParameterSpec& spec = table.at(index);
     Shard shard = shard_of(spec, context.mesh, context.rank);
     shard.slice = slice_of(entry.cut, spec.full_shape, context.mesh, context.rank);
-    const InitialValues initial(entry.seed, spec.name, entry.kind, entry.fan_in);
+    const std::int64_t seed =
+        entry.seed +
+        (entry.seed_axis.has_value() ? context.mesh.coordinate(context.rank, *entry.seed_axis) : 0);
+    const InitialValues initial(seed, spec.name, entry.kind, entry.fan_in);
     fill_shard(shard, [&](std::int64_t full, std::span<double> local) {
       for (double& value : local) value = initial[full++];
     });

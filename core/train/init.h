@@ -15,6 +15,8 @@ struct InitEntry {
   std::string label;  // init.output_layer.weight
   ParameterId parameter;
   std::int64_t seed = 0;
+  // A rank's coordinate on it is added to the seed; none: every rank draws from the same stream.
+  std::optional<Axis> seed_axis = {};
   InitKind kind = InitKind::kWeight;
   std::int64_t fan_in = 1;
   // Of which the rank fills in the part at its coordinate of the axis; whole where there is none.

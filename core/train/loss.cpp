@@ -10,10 +10,7 @@
 namespace lockstep {
 
 LossPlan plan_loss(const Case& c) {
-  const auto vocabulary = static_cast<double>(c.model.vocab_size);
   LossPlan plan;
-  plan.smoothing = {.weight = c.recipe.label_smoothing * vocabulary / (vocabulary - 1.0),
-                    .vocabulary = c.model.vocab_size};
   switch (c.recipe.loss_norm) {
     case LossNorm::kToken:
       plan.divisor = LossDivisor::kOne;
@@ -27,11 +24,10 @@ LossPlan plan_loss(const Case& c) {
 }
 
 std::string to_text(const LossPlan& plan) {
-  return fmt::format("loss: factor {} / {}, smoothing {} over {}\n",
+  return fmt::format("loss: factor {} / {}, reported from the {}\n",
                      plan.factor,
                      plan.divisor == LossDivisor::kOne ? "1" : "targets of the micro-batch",
-                     plan.smoothing.weight,
-                     plan.smoothing.vocabulary);
+                     plan.reported == ReportedLoss::kSum ? "sum" : "scaled sum");
 }
 
 double loss_scale(const LossPlan& plan, std::int64_t targets) {
@@ -42,6 +38,11 @@ double loss_scale(const LossPlan& plan, std::int64_t targets) {
       return plan.factor / static_cast<double>(std::max<std::int64_t>(targets, 1));
   }
   throw InternalError("unknown loss divisor");
+}
+
+double reported_loss(const LossPlan& plan, double sum, std::int64_t targets) {
+  const double read = plan.reported == ReportedLoss::kSum ? sum : sum * loss_scale(plan, targets);
+  return read / static_cast<double>(std::max<std::int64_t>(targets, 1));
 }
 
 }  // namespace lockstep

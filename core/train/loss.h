@@ -4,7 +4,6 @@
 #include <string>
 
 #include "core/config/case.h"
-#include "core/ops/kernels.h"
 
 namespace lockstep {
 
@@ -13,13 +12,17 @@ enum class LossDivisor {
   kMicroBatchTargets,  // max(targets of the micro-batch, 1)
 };
 
+// What a report of the micro-batch's loss divides by its targets.
+enum class ReportedLoss {
+  kSum,     // the sum over tokens
+  kScaled,  // what the backward pass started from: the sum's memory after it was scaled in place
+};
+
 // The backward pass starts from loss_sum * factor / divisor.
 struct LossPlan {
   LossDivisor divisor = LossDivisor::kOne;
   double factor = 1.0;
-  // Over the whole real vocabulary (semantics, section 13): a share of s spread over the other
-  // V - 1 ids is a weight of s V / (V - 1) spread over all V.
-  LabelSmoothing smoothing = {};
+  ReportedLoss reported = ReportedLoss::kSum;
 };
 
 LossPlan plan_loss(const Case& c);
@@ -27,5 +30,7 @@ std::string to_text(const LossPlan& plan);
 
 // factor / divisor: what the gradient of the loss sum starts from.
 double loss_scale(const LossPlan& plan, std::int64_t targets);
+// The micro-batch's loss as it is told, from the sum over its tokens.
+double reported_loss(const LossPlan& plan, double sum, std::int64_t targets);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// The overlap plan, and the sink that carries it out.
+// The accumulation plan, and the sink that carries it out.
 #include "core/train/main_gradient_sink.h"
 
 #include <fmt/format.h>
@@ -15,9 +15,16 @@ bool overlaps_gradients(const Case& c) {
          std::find(names.begin(), names.end(), "grad") != names.end();
 }
 
-OverlapPlan plan_overlap(const BucketPlan& buckets, const Case& c) {
-  OverlapPlan plan{.micro_batch = num_micro_batches(c) - 1, .sums = {}};
-  if (!overlaps_gradients(c)) return plan;
+AccumulationPlan plan_accumulation(const BucketPlan& buckets, const Case& c) {
+  const bool overlaps = overlaps_gradients(c);
+  const std::int64_t count = num_micro_batches(c);
+  AccumulationPlan plan;
+  for (std::int64_t m = 0; m < count; ++m) {
+    plan.micro_batches.push_back({.label = fmt::format("accumulate.micro_batch{}", m),
+                                  .keep = m == 0 ? 0.0 : 1.0,
+                                  .starts_sums = overlaps && m == count - 1});
+  }
+  if (!overlaps) return plan;
   for (std::size_t i = 0; i < buckets.buckets.size(); ++i) {
     OverlappedSum sum{.label = fmt::format("backward.dp_sum.bucket{}", i),
                       .bucket = {static_cast<int>(i)},
@@ -29,14 +36,20 @@ OverlapPlan plan_overlap(const BucketPlan& buckets, const Case& c) {
   return plan;
 }
 
-std::string to_text(const OverlapPlan& plan) {
+std::string to_text(const AccumulationPlan& plan) {
   std::string text;
+  for (const MicroBatchEntry& entry : plan.micro_batches) {
+    text += fmt::format("{}: keep {}{}{}\n",
+                        entry.label,
+                        entry.keep,
+                        entry.adds ? ", add" : "",
+                        entry.starts_sums ? ", start sums" : "");
+  }
   for (const OverlappedSum& sum : plan.sums) {
-    text += fmt::format("{}: sum bucket {} over {} in micro-batch {} after parameters",
+    text += fmt::format("{}: sum bucket {} over {} after parameters",
                         sum.label,
                         sum.bucket.value,
-                        name_of(sum.group),
-                        plan.micro_batch);
+                        name_of(sum.group));
     for (const ParameterId parameter : sum.after) text += fmt::format(" {}", parameter.value);
     text += "\n";
   }
@@ -44,7 +57,7 @@ std::string to_text(const OverlapPlan& plan) {
 }
 
 MainGradientSink::MainGradientSink(const RankContext& context,
-                                   const OverlapPlan& plan,
+                                   const AccumulationPlan& plan,
                                    const BucketPlan& bucket_plan,
                                    const GradientBuckets& buckets)
     : context_(context),
@@ -53,11 +66,6 @@ MainGradientSink::MainGradientSink(const RankContext& context,
       gradients_(buckets.main_gradients().size()),
       sum_of_(bucket_plan.buckets.size()),
       progress_(plan.sums.size()) {
-  for (std::size_t i = 0; i < bucket_plan.buckets.size(); ++i) {
-    for (const BucketSlot& slot : bucket_plan.buckets[i].slots) {
-      gradients_.at(static_cast<std::size_t>(slot.parameter.value)).bucket = {static_cast<int>(i)};
-    }
-  }
   for (std::size_t i = 0; i < plan.sums.size(); ++i) {
     const OverlappedSum& sum = plan.sums[i];
     std::optional<std::size_t>& entry = sum_of_.at(static_cast<std::size_t>(sum.bucket.value));
@@ -75,24 +83,22 @@ std::optional<std::size_t> MainGradientSink::sum_of(BucketId bucket) const {
 }
 
 void MainGradientSink::begin_step() {
-  for (std::size_t i = 0; i < progress_.size(); ++i) {
-    progress_[i] = {.num_left = plan_.sums[i].after.size()};
-  }
+  for (Progress& progress : progress_) progress = {};
 }
 
 void MainGradientSink::begin_micro_batch(std::int64_t micro_batch) {
-  starts_sums_ = micro_batch == plan_.micro_batch;
+  entry_ = &plan_.micro_batches.at(static_cast<std::size_t>(micro_batch));
   for (Gradient& gradient : gradients_) gradient.finished = false;
+  for (std::size_t i = 0; i < progress_.size(); ++i) {
+    progress_[i].num_left = plan_.sums[i].after.size();
+  }
+  // What an unfinished step left may be NaN, which no factor removes.
+  if (entry_->keep == 0.0) return buckets_.fill_all(0.0, entry_->label);
+  if (entry_->keep != 1.0) buckets_.scale_all(entry_->keep, entry_->label);
 }
 
 void MainGradientSink::accumulate(ParameterId parameter, const Tensor& gradient) {
-  const BucketId bucket = gradients_.at(static_cast<std::size_t>(parameter.value)).bucket;
-  const std::optional<std::size_t> sum = sum_of(bucket);
-  LOCKSTEP_CHECK(!sum.has_value() || !progress_[*sum].started,
-                 fmt::format("a gradient of parameter {} came after {} was started",
-                             parameter.value,
-                             plan_.sums[*sum].label));
-  buckets_.accumulate(parameter, gradient);
+  if (entry_->adds) buckets_.accumulate(parameter, gradient);
 }
 
 void MainGradientSink::finished(ParameterId parameter) {
@@ -101,14 +107,16 @@ void MainGradientSink::finished(ParameterId parameter) {
                  fmt::format("the gradient of parameter {} is finished twice in one micro-batch",
                              parameter.value));
   gradient.finished = true;
-  if (!starts_sums_) return;
+  if (!entry_->starts_sums) return;
   for (const std::size_t sum : gradient.awaited_by) {
     if (--progress_[sum].num_left == 0) start(sum);
   }
 }
 
+// A bucket's sums follow one another: one that an earlier micro-batch started ends first.
 void MainGradientSink::start(std::size_t sum) {
   const OverlappedSum& entry = plan_.sums[sum];
+  wait_for_sum(sum, entry.label);
   const Buffer bucket = buckets_.bucket(entry.bucket).buffer();
   const CollectiveCall call{.label = entry.label,
                             .kind = CollectiveKind::kAllReduce,
@@ -119,14 +127,18 @@ void MainGradientSink::start(std::size_t sum) {
   progress_[sum].ticket = context_.communicators.of(entry.group).submit({&call, 1});
 }
 
+void MainGradientSink::wait_for_sum(std::size_t sum, std::string_view label) {
+  if (!progress_[sum].started) return;
+  wait_for(context_.ops.device, progress_[sum].ticket, label, context_.ops.stream);
+  progress_[sum].ticket = {};
+}
+
 void MainGradientSink::wait(BucketId bucket, std::string_view label) {
   const std::optional<std::size_t> sum = sum_of(bucket);
   LOCKSTEP_CHECK(
       sum.has_value() && progress_[*sum].started,
       fmt::format("bucket{} is waited for, but its sum was never started", bucket.value));
-  Progress& progress = progress_[*sum];
-  wait_for(context_.ops.device, progress.ticket, label, context_.ops.stream);
-  progress.ticket = {};
+  wait_for_sum(*sum, label);
 }
 
 }  // namespace lockstep

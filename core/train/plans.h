@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "core/model/attention_heads.h"
+#include "core/model/cross_entropy_plan.h"
 #include "core/parallel/mappings.h"
 #include "core/train/batch.h"
 #include "core/train/clip.h"
@@ -22,9 +24,11 @@ struct Plans {
   InitPlan init;
   BatchPlan batch;
   MappingTable mappings;
+  HeadPlan heads;
+  CrossEntropyPlan cross_entropy;
   LossPlan loss;
   BucketPlan buckets;
-  OverlapPlan overlap;
+  AccumulationPlan accumulation;
   FinalizePlan finalize;
   CountPlan gradient_norm;
   ClipPlan clip;

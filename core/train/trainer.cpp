@@ -19,9 +19,12 @@ Trainer::Trainer(const RankContext& context, const Case& c, const Plans& plans)
       parameters_(context.ops, plans.table),
       state_(context.ops, plans.update.state, parameters_),
       gradients_(context.ops, plans.buckets, plans.table),
-      sink_(context, plans.overlap, plans.buckets, gradients_),
+      sink_(context, plans.accumulation, plans.buckets, gradients_),
       model_(context,
-             {.c = c, .parameters = {plans.table, parameters_}, .smoothing = plans.loss.smoothing}),
+             {.c = c,
+              .parameters = {plans.table, parameters_},
+              .heads = plans.heads,
+              .cross_entropy = plans.cross_entropy}),
       snapshot_(context, plans.table, plans.activations) {
   initialise(context, plans.init, plans.table, state_);
 }
@@ -36,7 +39,6 @@ void Trainer::begin_step(std::int64_t step) {
   LOCKSTEP_CHECK(!open_.has_value(),
                  fmt::format("step {} begins, but step {} is not finished", step, open_->step));
   open_ = OpenStep{.step = step};
-  gradients_.zero();
   sink_.begin_step();
 }
 
@@ -68,7 +70,7 @@ MicroBatchLoss Trainer::forward_backward(const MicroBatchId& id, StepTotals& tot
   totals.objective += sum * scale;
   totals.targets += static_cast<double>(batch.targets);
   return {.global_micro_batch = id.global_micro_batch,
-          .loss = sum / static_cast<double>(std::max<std::int64_t>(batch.targets, 1)),
+          .loss = reported_loss(plans_.loss, sum, batch.targets),
           .targets = batch.targets,
           .activations = snapshot_.of_activations(trace)};
 }
@@ -86,7 +88,7 @@ StepResult Trainer::finish_step() {
   result.loss = finalize_grads(context_, plans_.finalize, gradients_, sink_, open.totals).objective;
   result.gradients = snapshot_.of_parameters(SnapshotKind::kGradient, gradients_.main_gradients());
   result.gradient_norm = norm(context_, plans_.gradient_norm, gradients_.main_gradients());
-  clip_grads(context_.ops, plans_.clip, gradients_, result.gradient_norm);
+  clip_grads(plans_.clip, gradients_, result.gradient_norm);
   if (case_.recipe.clip > 0.0) {
     result.clipped_gradients =
         snapshot_.of_parameters(SnapshotKind::kClippedGradient, gradients_.main_gradients());

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "core/base/errors.h"
+#include "core/model/cross_entropy_plan.h"
 #include "core/model/decoder.h"
 #include "core/model/describe_model.h"
 #include "core/ops/host.h"
 #include "core/snapshot/assemble.h"
 #include "core/snapshot/stretches.h"
 #include "core/train/gradient_buckets.h"
-#include "core/train/loss.h"
 #include "tests/support/rank_fixture.h"
 
 namespace lockstep::test {
@@ -97,11 +97,13 @@ Outcome run_on(const RankContext& context,
   const ActivationTable activations = describe_activations(c);
   const Parameters parameters(context.ops, table);
   write_parameters(context, table, values, parameters);
-  const LossPlan loss = plan_loss(c);
-  const Decoder decoder(context,
-                        {.c = c, .parameters = {table, parameters}, .smoothing = loss.smoothing});
+  const HeadPlan heads = plan_heads(c);
+  const CrossEntropyPlan cross_entropy = plan_cross_entropy(c);
+  const Decoder decoder(
+      context,
+      {.c = c, .parameters = {table, parameters}, .heads = heads, .cross_entropy = cross_entropy});
   const GradientBuckets gradients(context.ops, plan_buckets(table, c.recipe), table);
-  gradients.zero();
+  gradients.fill_all(0.0, "test.zero");
   BucketSink sink(gradients);
 
   const MicroBatch micro_batch = micro_batch_of(context, c, batch);

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/config/presets.h"
+#include "core/model/cross_entropy_plan.h"
 #include "core/model/describe_model.h"
 #include "core/ops/host.h"
 #include "core/snapshot/assemble.h"
@@ -56,6 +57,9 @@ struct Outcome {
 Outcome run(const Case& c) {
   const ParameterTable table = describe_model(c.model, c.layout);
   const ActivationTable activations = describe_activations(c);
+  const HeadPlan heads = plan_heads(c);
+  CrossEntropyPlan cross_entropy = plan_cross_entropy(c);
+  cross_entropy.smoothing = {.weight = 0.1, .vocabulary = c.model.vocab_size};
   std::vector<std::vector<Shard>> shards(static_cast<std::size_t>(c.layout.tp));
   Outcome outcome;
   const auto report = spawn_contexts(c.layout, [&](const RankContext& context) {
@@ -64,7 +68,8 @@ Outcome run(const Case& c) {
     const Decoder decoder(context,
                           {.c = c,
                            .parameters = {table, parameters},
-                           .smoothing = {.weight = 0.1, .vocabulary = c.model.vocab_size}});
+                           .heads = heads,
+                           .cross_entropy = cross_entropy});
     Tape tape(context.ops);
     std::vector<Tensor> trace;
     outcome.loss =

@@ -109,6 +109,20 @@ TEST(ParallelLinear, UnderSequenceParallelismEachRankHasItsTokensAndATermOfTheBi
   }
 }
 
+enum class LogitsCut { kOverTp, kWhole };
+
+CrossEntropyPlan cross_entropy_of(std::int64_t rows, int tp, LogitsCut cut) {
+  CrossEntropyPlan plan{.width = rows * tp,
+                        .num_real = kVocabulary,
+                        .smoothing = {.weight = 0.25, .vocabulary = kVocabulary}};
+  if (cut == LogitsCut::kWhole || tp == 1) return plan;
+  plan.width = rows;
+  plan.stride = rows;
+  plan.max_group = GroupKind::kTp;
+  plan.sums = {{.label = "forward.sum.cross_entropy"}};
+  return plan;
+}
+
 // Embedding and loss on a vocabulary of 10 padded to a multiple of tp.
 Outcome vocabulary_on(const RankContext& context, LogitsCut cut = LogitsCut::kOverTp) {
   const int tp = context.group_size(GroupKind::kTp);
@@ -127,11 +141,8 @@ Outcome vocabulary_on(const RankContext& context, LogitsCut cut = LogitsCut::kOv
   const VocabParallelEmbedding embed(context, "embedding", weight, shard);
   const ColumnParallelLinear head(context, "output_layer", {.weight = weight});
   const MappingSite gather(MappingKind::kGatherLast, GroupKind::kTp, "output_layer");
-  const VocabParallelCrossEntropy loss(
-      "cross_entropy",
-      cut,
-      cut == LogitsCut::kWhole ? VocabularyShard{.num_real = kVocabulary} : shard,
-      {.weight = 0.25, .vocabulary = kVocabulary});
+  const CrossEntropyPlan plan = cross_entropy_of(rows, tp, cut);
+  const VocabParallelCrossEntropy loss(context, plan);
   const std::vector<std::int64_t> ids{0, 9, 4, 4, 7, 2};
   const std::vector<std::int64_t> targets{9, 0, 5, 4, 3, 8};
   const Tensor ids_T = integers_from_host(context.ops, ids, {kTokens}, "test");

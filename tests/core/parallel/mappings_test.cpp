@@ -119,7 +119,8 @@ TEST(Mappings, TextNamesEachEntry) {
             "mapping.gather_rows_slice = gather_rows_slice\n"
             "mapping.reduce_scatter_rows = reduce_scatter_rows\n"
             "mapping.enter = copy\n"
-            "mapping.leave = reduce\n");
+            "mapping.leave = reduce\n"
+            "row bias after leaving\n");
   layout.sp = true;
   const std::string text = to_text(plan_mappings(layout));
   EXPECT_NE(text.find("mapping.enter = gather_rows\nmapping.leave = reduce_scatter_rows\n"),

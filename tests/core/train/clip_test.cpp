@@ -31,7 +31,7 @@ class ClipTest : public testing::Test, protected test::OpFixture {
     const ParameterTable table = test::two_parameters(1);
     const GradientBuckets buckets(ops(), test::a_bucket_each(), table);
     buckets.fill_all(8.0, "test.fill");
-    clip_grads(ops(), plan, buckets, norm);
+    clip_grads(plan, buckets, norm);
     return {test::values_of(buckets.main_gradient(test::kCut))[0],
             test::values_of(buckets.main_gradient(test::kWhole))[0]};
   }

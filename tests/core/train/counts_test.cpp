@@ -30,6 +30,7 @@ std::string text_of(const Case& c) {
 TEST(CountPlan, GoldenTextOnOneRank) {
   EXPECT_EQ(
       text_of(small_case(1)),
+      "grad_norm.total: from 0\n"
       "grad_norm.embedding.word_embeddings.weight: parameter 0, 90 rows of dim 0 over tp in 1 "
       "of 96\n"
       "grad_norm.decoder.layers.0.mlp.linear_fc1.layer_norm_weight: parameter 1\n"
@@ -42,6 +43,7 @@ TEST(CountPlan, GoldenTextOnOneRank) {
 TEST(CountPlan, GoldenTextOnFourTensorParallelRanks) {
   EXPECT_EQ(
       text_of(small_case(4)),
+      "grad_norm.total: from 0\n"
       "grad_norm.embedding.word_embeddings.weight: parameter 0, 90 rows of dim 0 over tp in 4 "
       "of 24\n"
       "grad_norm.decoder.layers.0.mlp.linear_fc1.layer_norm_weight: parameter 1 on the first "

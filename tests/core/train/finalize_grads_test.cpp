@@ -109,12 +109,12 @@ std::vector<SmallRun> run(const FinalizePlan& plan) {
   const auto report =
       test::spawn_contexts(test::layout_of({.tp = 2, .dp = 2}), [&](const RankContext& context) {
         const GradientBuckets gradients(context.ops, buckets, table);
-        gradients.zero();
+        gradients.fill_all(0.0, "test.zero");
         const double value = static_cast<double>(1 << context.rank.value);
         fill(context.ops, gradients.main_gradient({0}), value, "test");
         SmallRun& own = runs[static_cast<std::size_t>(context.rank.value)];
-        const OverlapPlan overlap;
-        MainGradientSink sink(context, overlap, buckets, gradients);
+        const AccumulationPlan accumulation;
+        MainGradientSink sink(context, accumulation, buckets, gradients);
         sink.begin_step();
         own.totals = finalize_grads(
             context, plan, gradients, sink, {.objective = 10.0 * value, .targets = value});
@@ -167,8 +167,8 @@ TEST(FinalizeGrads, AWaitForASumThatNoBackwardPassStartedIsAnError) {
   const BucketPlan buckets{{{.slots = {{.parameter = {0}, .offset = 0}}, .num_elements = 64}}};
   test::spawn_contexts(test::layout_of({}), [&](const RankContext& context) {
     const GradientBuckets gradients(context.ops, buckets, table);
-    const OverlapPlan overlap;
-    MainGradientSink sink(context, overlap, buckets, gradients);
+    const AccumulationPlan accumulation;
+    MainGradientSink sink(context, accumulation, buckets, gradients);
     const FinalizePlan plan{{{.label = "finalize.dp_wait.bucket0",
                               .action = FinalizeAction::kWaitBucket,
                               .bucket = {0}}}};
@@ -181,11 +181,11 @@ TEST(FinalizeGrads, NoTargetsAtAllDividesByOne) {
   const BucketPlan buckets{{{.slots = {{.parameter = {0}, .offset = 0}}, .num_elements = 64}}};
   test::spawn_contexts(test::layout_of({}), [&](const RankContext& context) {
     const GradientBuckets gradients(context.ops, buckets, table);
-    gradients.zero();
+    gradients.fill_all(0.0, "test.zero");
     const FinalizePlan plan{
         {{.label = "finalize.scale", .action = FinalizeAction::kScaleByTargets}}};
-    const OverlapPlan overlap;
-    MainGradientSink sink(context, overlap, buckets, gradients);
+    const AccumulationPlan accumulation;
+    MainGradientSink sink(context, accumulation, buckets, gradients);
     const StepTotals totals = finalize_grads(context, plan, gradients, sink, {});
     EXPECT_EQ(totals.objective, 0.0);
     EXPECT_EQ(test::values_of(gradients.main_gradient({0})), (std::vector{0.0, 0.0}));

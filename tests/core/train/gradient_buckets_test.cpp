@@ -50,7 +50,7 @@ class GradientBucketsTest : public testing::Test, protected test::OpFixture {};
 TEST_F(GradientBucketsTest, GradientsAddUpUntilTheNextStepStarts) {
   const ParameterTable table = three_parameters();
   const GradientBuckets buckets(ops(), plan_of(0), table);
-  buckets.zero();
+  buckets.fill_all(0.0, "test.zero");
   const Tensor gradient = random({70});
   buckets.accumulate({1}, gradient);
   buckets.accumulate({1}, gradient);
@@ -58,7 +58,7 @@ TEST_F(GradientBucketsTest, GradientsAddUpUntilTheNextStepStarts) {
     EXPECT_EQ(buckets.main_gradient({1}).data<double>()[i], 2.0 * gradient.data<double>()[i]);
   }
   EXPECT_EQ(values_of(buckets.main_gradient({2})), std::vector<double>(64, 0.0));
-  buckets.zero();
+  buckets.fill_all(0.0, "test.zero");
   EXPECT_EQ(values_of(buckets.bucket({0})), std::vector<double>(320, 0.0));
 }
 
@@ -66,7 +66,7 @@ TEST_F(GradientBucketsTest, GradientsOfBf16AddUpInF32) {
   const OpContext bf16{.device = ops().device, .kernels = ops().kernels, .dtype = DType::kBF16};
   const GradientBuckets buckets(bf16, plan_of(0), three_parameters());
   EXPECT_EQ(buckets.bucket({0}).dtype, DType::kF32);
-  buckets.zero();
+  buckets.fill_all(0.0, "test.zero");
   const Tensor large = new_tensor(bf16, {64}, "test.large");
   const Tensor small = new_tensor(bf16, {64}, "test.small");
   fill(bf16, large, 256.0, "test.large");

@@ -11,7 +11,7 @@ namespace {
 TEST(LossPlan, ATokenMeanLeavesTheDivisionToFinalisation) {
   Case c = preset_case("tiny-linear");
   c.recipe.loss_norm = LossNorm::kToken;
-  EXPECT_EQ(to_text(plan_loss(c)), "loss: factor 1 / 1, smoothing 0 over 90\n");
+  EXPECT_EQ(to_text(plan_loss(c)), "loss: factor 1 / 1, reported from the sum\n");
   EXPECT_EQ(loss_scale(plan_loss(c), 7), 1.0);
 }
 
@@ -20,15 +20,19 @@ TEST(LossPlan, AMicroBatchMeanDividesByItsTargetsAndTheNumberOfMicroBatches) {
   c.recipe.loss_norm = LossNorm::kMicroBatch;
   c.layout.dp = 3;  // 4 micro-batches a rank
   EXPECT_EQ(to_text(plan_loss(c)),
-            "loss: factor 0.25 / targets of the micro-batch, smoothing 0 over 90\n");
+            "loss: factor 0.25 / targets of the micro-batch, reported from the sum\n");
   EXPECT_EQ(loss_scale(plan_loss(c), 5), 0.05);
 }
 
-TEST(LossPlan, SmoothingOverTheOtherIdsIsAWeightOverAllReal) {
-  Case c = preset_case("tiny-dense");
-  c.recipe.label_smoothing = 0.1;
-  EXPECT_DOUBLE_EQ(plan_loss(c).smoothing.weight, 0.1 * 90.0 / 89.0);
-  EXPECT_EQ(plan_loss(c).smoothing.vocabulary, 90) << "without padding";
+TEST(LossPlan, TheReportReadsTheSumBeforeItIsScaled) {
+  Case c = preset_case("tiny-linear");
+  c.recipe.loss_norm = LossNorm::kMicroBatch;
+  c.layout.dp = 3;  // 4 micro-batches a rank
+  LossPlan plan = plan_loss(c);
+  EXPECT_EQ(reported_loss(plan, 10.0, 5), 2.0);
+  EXPECT_EQ(reported_loss(plan, 0.0, 0), 0.0) << "without targets";
+  plan.reported = ReportedLoss::kScaled;
+  EXPECT_EQ(reported_loss(plan, 10.0, 5), 0.1) << "divided by 5 twice and by 4";
 }
 
 TEST(LossPlan, AMicroBatchWithoutTargetsDividesByOne) {

@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(Plans, DecidingField, testing::ValuesIn(case_changes())
 // A setup with every kind of entry.
 Plans full_plans() {
   Case c = preset_case("tiny-dense");
-  c.layout.tp = 2;
+  c.layout.tp = 4;
   c.layout.dp = 3;
   c.recipe.overlap = {"grad"};
   c.recipe.bucket_elements = 3000;
@@ -114,6 +114,7 @@ std::vector<PlanEdit> edits_before_backward() {
       {"init_kind", [](Plans& p) { p.init.entries[1].kind = InitKind::kWeight; }},
       {"init_parameter", [](Plans& p) { p.init.entries[1].parameter = {4}; }},
       {"init_seed", [](Plans& p) { p.init.entries[1].seed += 1; }},
+      {"init_seed_axis", [](Plans& p) { p.init.entries[1].seed_axis = Axis::kTp; }},
       {"init_fan_in", [](Plans& p) { p.init.entries[2].fan_in += 1; }},
       {"init_cut", [](Plans& p) { p.init.entries[2].cut->axis = Axis::kDp; }},
       {"batch_num_micro_batches", [](Plans& p) { p.batch.num_micro_batches += 1; }},
@@ -123,21 +124,44 @@ std::vector<PlanEdit> edits_before_backward() {
       {"mapping_variant",
        [](Plans& p) { p.mappings.of(MappingKind::kReduce).name = "a wrong variant"; }},
       {"mapping_enter", [](Plans& p) { p.mappings.enter = MappingKind::kGatherRows; }},
+      {"mapping_row_bias", [](Plans& p) { p.mappings.row_bias = RowBias::kBeforeLeaving; }},
       {"mapping_leave", [](Plans& p) { p.mappings.leave = MappingKind::kReduceScatterRows; }},
       {"loss_divisor", [](Plans& p) { p.loss.divisor = LossDivisor::kMicroBatchTargets; }},
       {"loss_factor", [](Plans& p) { p.loss.factor = 0.5; }},
-      {"loss_smoothing_weight", [](Plans& p) { p.loss.smoothing.weight += 0.1; }},
-      {"loss_smoothing_vocabulary", [](Plans& p) { p.loss.smoothing.vocabulary += 1; }},
+      {"loss_reported", [](Plans& p) { p.loss.reported = ReportedLoss::kScaled; }},
+  };
+}
+
+std::vector<PlanEdit> edits_of_the_model() {
+  return {
+      {"heads_num_queries", [](Plans& p) { p.heads.num_queries += 1; }},
+      {"heads_num_kv", [](Plans& p) { p.heads.num_kv += 1; }},
+      {"heads_group_queries", [](Plans& p) { p.heads.group_queries += 1; }},
+      {"heads_group", [](Plans& p) { p.heads.sharers[1].group = 1; }},
+      {"heads_first_query", [](Plans& p) { p.heads.sharers[1].first_query = 0; }},
+      {"cross_entropy_width", [](Plans& p) { p.cross_entropy.width += 1; }},
+      {"cross_entropy_stride", [](Plans& p) { p.cross_entropy.stride = 0; }},
+      {"cross_entropy_num_real", [](Plans& p) { p.cross_entropy.num_real += 1; }},
+      {"cross_entropy_max_group", [](Plans& p) { p.cross_entropy.max_group = {}; }},
+      {"cross_entropy_sum_group", [](Plans& p) { p.cross_entropy.sums[0].group = GroupKind::kDp; }},
+      {"cross_entropy_sum_first", [](Plans& p) { p.cross_entropy.sums[0].first = 1; }},
+      {"cross_entropy_sum_count", [](Plans& p) { p.cross_entropy.sums[0].count = 2; }},
+      {"cross_entropy_smoothing_weight", [](Plans& p) { p.cross_entropy.smoothing.weight += 0.1; }},
+      {"cross_entropy_smoothing_vocabulary",
+       [](Plans& p) { p.cross_entropy.smoothing.vocabulary += 1; }},
   };
 }
 
 std::vector<PlanEdit> edits_of_gradient_sums() {
   return {
       {"bucket_offset", [](Plans& p) { p.buckets.buckets[0].slots[0].offset += 64; }},
-      {"overlap_micro_batch", [](Plans& p) { p.overlap.micro_batch -= 1; }},
-      {"overlap_bucket", [](Plans& p) { p.overlap.sums[0].bucket = {1}; }},
-      {"overlap_group", [](Plans& p) { p.overlap.sums[0].group = GroupKind::kTp; }},
-      {"overlap_after", [](Plans& p) { p.overlap.sums[0].after.pop_back(); }},
+      {"accumulation_keep", [](Plans& p) { p.accumulation.micro_batches[1].keep = 0.0; }},
+      {"accumulation_adds", [](Plans& p) { p.accumulation.micro_batches[1].adds = false; }},
+      {"accumulation_starts_sums",
+       [](Plans& p) { p.accumulation.micro_batches[1].starts_sums = true; }},
+      {"overlap_bucket", [](Plans& p) { p.accumulation.sums[0].bucket = {1}; }},
+      {"overlap_group", [](Plans& p) { p.accumulation.sums[0].group = GroupKind::kTp; }},
+      {"overlap_after", [](Plans& p) { p.accumulation.sums[0].after.pop_back(); }},
       {"finalize_action",
        [](Plans& p) {
          entry_of(p, FinalizeAction::kScaleByTargets).action = FinalizeAction::kScale;
@@ -156,6 +180,7 @@ std::vector<PlanEdit> edits_of_gradient_sums() {
 
 std::vector<PlanEdit> edits_after_finalisation() {
   return {
+      {"count_start", [](Plans& p) { p.gradient_norm.start = 1.0; }},
       {"count_copies", [](Plans& p) { p.gradient_norm.entries[1].copies = {}; }},
       {"count_real_rows", [](Plans& p) { p.gradient_norm.entries[0].real->full_size += 1; }},
       {"count_parameter", [](Plans& p) { p.gradient_norm.entries[0].parameter = {1}; }},
@@ -186,6 +211,10 @@ std::string name_of_edit(const testing::TestParamInfo<PlanEdit>& info) { return 
 INSTANTIATE_TEST_SUITE_P(BeforeBackward,
                          ActingField,
                          testing::ValuesIn(edits_before_backward()),
+                         name_of_edit);
+INSTANTIATE_TEST_SUITE_P(OfTheModel,
+                         ActingField,
+                         testing::ValuesIn(edits_of_the_model()),
                          name_of_edit);
 INSTANTIATE_TEST_SUITE_P(GradientSums,
                          ActingField,
