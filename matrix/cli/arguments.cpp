@@ -18,8 +18,8 @@ const char* const kAbout =
     "on simulated ranks, and says exactly where it does not.";
 
 const char* const kExitCodes =
-    "Exit codes: 0 all passed, 1 some case failed, 2 bad usage or input, 3 not in this build,\n"
-    "            4 nothing ran, 130 interrupted.";
+    "Exit codes: 0 all passed, 1 some case failed or a defect was missed, 2 bad usage or input,\n"
+    "            3 not in this build, 4 nothing ran, 130 interrupted.";
 
 void add_command(CLI::App& app, const Command& command, Arguments& arguments) {
   CLI::App* sub = app.add_subcommand(command.name, command.summary);

@@ -14,6 +14,10 @@ const ValueOption kSeed{
     "--seed", &A::seed, "S", "seed of weights and data, for all cases (as --set seed=S)"};
 const ValueOption kRanks{
     "--ranks", &A::ranks, "fibers|threads", "what a simulated rank runs on (fibers)"};
+const ValueOption kDevice{"--device", &A::device, "cpu|cuda", "what computes (cpu)"};
+const ValueOption kComm{"--comm", &A::comm, "inproc|gloo|nccl", "what communicates (inproc)"};
+const ValueOption kJobs{"--jobs", &A::jobs, "N", "worker processes (the number of cores)"};
+const ValueOption kTimeout{"--timeout", &A::timeout, "S", "seconds a case may take (60)"};
 const ListOption kSet{
     "--set", &A::set, "KEY=VALUE", "override a field of the spec's model, layout or recipe"};
 const ListOption kDefect{"--defect", &A::defects, "ID", "edit this known bug into every case"};
@@ -29,21 +33,52 @@ Command sweep_row() {
                       "DIR",
                       "where results go (lockstep-out/NAME); replaces earlier results there "
                       "unless --resume"},
-                     {"--device", &A::device, "cpu|cuda", "what computes (cpu)"},
-                     {"--comm", &A::comm, "inproc|gloo|nccl", "what communicates (inproc)"},
+                     kDevice,
+                     kComm,
                      kRanks,
-                     {"--jobs", &A::jobs, "N", "worker processes (the number of cores)"},
+                     kJobs,
                      kShard,
                      kOnly,
                      kLimit,
                      kSeed,
-                     {"--timeout", &A::timeout, "S", "seconds a case may take (60)"},
+                     kTimeout,
                      {"--format", &A::format, "text|json", "report or summary (text)"}},
           .lists = {kDefect, kSet},
           .switches = {{"--resume",
                         &A::resume,
                         "keep cases of --out that passed or failed, run the others"}},
           .run = sweep_command};
+}
+
+Command mutate_row() {
+  return {.name = "mutate",
+          .summary = "every known defect in turn: caught or missed, by which check, where",
+          .subject = "SPEC",
+          .subject_summary = "the spec, a YAML file",
+          .example = "lockstep mutate ci/matrices/quick.yaml --defect B27-dp-reduction-missing",
+          .values = {{"--out",
+                      &A::out,
+                      "DIR",
+                      "where results go (lockstep-out/NAME-mutate); replaces earlier results "
+                      "there unless --resume"},
+                     kDevice,
+                     kComm,
+                     kRanks,
+                     kJobs,
+                     kShard,
+                     kOnly,
+                     kLimit,
+                     kSeed,
+                     kTimeout,
+                     {"--format",
+                      &A::format,
+                      "text|json|markdown",
+                      "report, mutation.json, or a page for a CI job (text)"}},
+          .lists = {{"--defect", &A::defects, "ID", "only this known bug (all of them)"}, kSet},
+          .switches = {{"--resume",
+                        &A::resume,
+                        "keep runs of --out that passed or failed, run the others"}},
+          .run = mutate_command};
 }
 
 Command expand_row() {
@@ -127,9 +162,7 @@ std::span<const Command> commands() {
       planned("explain",
               "the smallest condition under which cases fail",
               "lockstep explain lockstep-out/quick"),
-      planned("mutate",
-              "every known defect in turn: caught or missed, by which check",
-              "lockstep mutate ci/matrices/quick.yaml --defect B27-dp-reduction-missing"),
+      mutate_row(),
       planned("compare",
               "two dumps, each put together over its own layout",
               "lockstep compare dump-a dump-b --rtol 1e-6"),

@@ -49,6 +49,7 @@ std::span<const Command> commands();
 
 // The handlers. Each returns the exit code.
 int sweep_command(const Arguments& arguments);
+int mutate_command(const Arguments& arguments);
 int expand_command(const Arguments& arguments);
 int run_command(const Arguments& arguments);
 int list_command(const Arguments& arguments);

@@ -17,7 +17,7 @@ constexpr double kLinePeriod = 5.0;
 constexpr std::size_t kBarWidth = 30;
 
 std::string bad_text(const ProgressState& state) {
-  return state.num_bad == 0 ? "" : fmt::format("{} failed", state.num_bad);
+  return state.num_bad == 0 ? "" : fmt::format("{} {}", state.num_bad, state.word_for_bad);
 }
 
 // A bar that wraps could not be wiped. What does not say how wide it is, is taken as wide enough.

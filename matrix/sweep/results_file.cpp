@@ -113,7 +113,8 @@ void ResultsFile::begin_with(const std::vector<std::string>& lines) {
   rename_over(fresh, path());
   // What was told of other results would lie beside these.
   std::error_code ignored;
-  for (const char* name : {"summary.json", "first-failure.json"}) {
+  for (const char* name :
+       {"summary.json", "first-failure.json", "mutation.json", "first-missed.json"}) {
     std::filesystem::remove(folder_ + "/" + name, ignored);
   }
 }

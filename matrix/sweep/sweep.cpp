@@ -61,7 +61,7 @@ class Sweep {
         return false;
       }
       if (!finished_.insert(place->second).second) return false;
-      outcome_.tally.add(place->second, result);
+      take_note(place->second, result);
       return true;
     });
     outcome_.num_dropped -= outcome_.num_undecided;
@@ -148,9 +148,14 @@ class Sweep {
 
   void record(std::size_t index, const CaseResult& result) {
     results_.append(result_to_json(result));
-    outcome_.tally.add(index, result);
+    take_note(index, result);
     --num_left_;
     ++num_recorded_;
+  }
+
+  void take_note(std::size_t index, const CaseResult& result) {
+    outcome_.tally.add(index, result);
+    if (options_.on_result) options_.on_result(index, result);
   }
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
@@ -160,6 +165,7 @@ class Sweep {
     return ProgressState{.num_done = num_recorded_,
                          .num_cases = num_recorded_ + num_left_,
                          .num_bad = outcome_.tally.num_bad(),
+                         .word_for_bad = options_.word_for_bad,
                          .seconds = elapsed,
                          .cases_per_second = rate(elapsed)};
   }

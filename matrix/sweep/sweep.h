@@ -1,6 +1,7 @@
 // Runs the cases of a sweep on worker processes and keeps each result the moment it is there.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,10 @@ struct SweepOptions {
   std::size_t num_jobs = 1;  // workers at most; never more than cases
   double timeout_s = 60.0;
   bool resume = false;
+  // Sees each result with its index among the known cases, in the order in which they arrive: those
+  // kept from before, too. May be empty.
+  std::function<void(std::size_t index, const CaseResult& result)> on_result = {};
+  std::string word_for_bad = "failed";  // of the progress
 };
 
 struct SweepOutcome {

@@ -91,6 +91,7 @@ const std::vector<Arrow> kArrows = {
     {"matrix/spec", {"core/base", "core/config", "simulator/checks", "simulator/defects"}},
     {"matrix/covering", {"core", "matrix/spec"}},
     {"matrix/sweep", {"core", "backends", "simulator", "matrix"}},
+    {"matrix/mutate", {"core", "simulator", "matrix"}},
     {"matrix/explain", {"core", "backends", "simulator", "matrix"}},
     {"matrix/report", {"core", "backends", "simulator", "matrix"}},
     {"matrix/confirm", {"core", "backends", "simulator", "matrix"}},
@@ -113,10 +114,12 @@ const std::vector<Dependency> kDependencies = {
     {.prefix = "boost/process", .seen_from = {"matrix/sweep/"}, .max_files = 1},
     {.prefix = "CLI/", .seen_from = {"matrix/cli/"}, .max_files = 1},
     {.prefix = "yaml-cpp/", .seen_from = {"matrix/spec/"}, .max_files = 1},
-    // JSON: a case, the header of a safetensors file, a result line, and the command's own output.
+    // JSON: a case, the header of a safetensors file, a result line, what a mutation came to, and
+    // the command's own output.
     {.prefix = "nlohmann/",
-     .seen_from = {"core/config/", "core/snapshot/", "matrix/sweep/", "matrix/cli/"},
-     .max_files = 5},
+     .seen_from =
+         {"core/config/", "core/snapshot/", "matrix/sweep/", "matrix/mutate/", "matrix/cli/"},
+     .max_files = 6},
     {.prefix = "fmt/",
      .seen_from = {"core/", "backends/", "simulator/", "matrix/"},
      .max_files = kAnyNumber},

@@ -144,6 +144,12 @@ TEST(Progress, DrawsABarWithRateAndTimeLeft) {
   EXPECT_EQ(matrix::progress_line(state), "50 of 100 cases, 10 cases/s, 2 failed");
 }
 
+TEST(Progress, CallsWhatFailsByTheWordItWasGiven) {
+  const matrix::ProgressState state{
+      .num_done = 3, .num_cases = 4, .num_bad = 2, .word_for_bad = "caught"};
+  EXPECT_EQ(matrix::progress_line(state), "3 of 4 cases, 0 cases/s, 2 caught");
+}
+
 TEST(Progress, SpeaksSeldomWhereThereIsNoTerminal) {
   const TemporaryFolder folder;
   std::FILE* file = std::fopen(folder.file("log").c_str(), "w");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -89,6 +90,23 @@ TEST(Sweep, RunsEveryCaseOnceOverSeveralWorkers) {
 TEST(Sweep, StartsNoMoreWorkersThanCases) {
   const TemporaryFolder folder;
   EXPECT_EQ(sweep(cases_named({"a", "b"}), fake_options(16), folder.path()).num_workers, 2U);
+}
+
+TEST(Sweep, HandsOnEachResultWithItsIndexAndKeptOnesToo) {
+  const TemporaryFolder folder;
+  const std::vector<NamedCase> cases = cases_named({"a", "b", "exit"});
+  std::map<std::size_t, std::string> seen;
+  SweepOptions options = fake_options(2);
+  options.on_result = [&](std::size_t index, const CaseResult& result) {
+    EXPECT_TRUE(seen.emplace(index, result.name).second) << result.name;
+  };
+  sweep(cases, options, folder.path());
+  const std::map<std::size_t, std::string> all = {{0, "a"}, {1, "b"}, {2, "exit"}};
+  EXPECT_EQ(seen, all);
+  seen.clear();
+  options.resume = true;
+  EXPECT_EQ(sweep(cases, options, folder.path()).num_kept, 2U);
+  EXPECT_EQ(seen, all);
 }
 
 TEST(Sweep, LosesOneCaseToACrashAndGoesOn) {
