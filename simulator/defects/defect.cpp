@@ -1,106 +1,54 @@
-// The table of defects.
+// The table of defects: the rows of all files, in order.
 #include "simulator/defects/defect.h"
 
-#include <array>
+#include <algorithm>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "core/base/errors.h"
 #include "core/config/fields.h"
-#include "simulator/defects/edits.h"
+#include "simulator/defects/rows.h"
+#include "simulator/defects/trial_setup.h"
 
 namespace lockstep::sim {
 namespace {
 
-Tensor left_partial(const RankContext&, const CollectiveSite&, const Tensor& gradient) {
-  return gradient;
+// B9 before B27 before B105.
+bool is_before(const Defect& a, const Defect& b) {
+  const auto key = [](const Defect& defect) {
+    const std::string_view number = std::string_view(defect.id).substr(0, defect.id.find('-'));
+    return std::tuple(
+        number[0], number.size() > 3 ? number.size() : 3, std::string_view(defect.id));
+  };
+  return key(a) < key(b);
 }
 
-void copy_without_backward_sum(const Case&, TrialSetup& setup) {
-  MappingTable& table = setup.plans.mappings;
-  replace(table,
-          MappingKind::kCopy,
-          {.name = "copy without backward sum",
-           .forward = table.of(MappingKind::kCopy).forward,
-           .backward = left_partial});
+std::vector<Defect> all_rows() {
+  std::vector<Defect> all;
+  for (const auto& rows : {replicated_gradient_rows(),
+                           gradient_sum_rows(),
+                           loss_rows(),
+                           norm_rows(),
+                           initial_rows(),
+                           tensor_parallel_rows()}) {
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  std::sort(all.begin(), all.end(), is_before);
+  return all;
 }
-
-void dp_reduction_missing(const Case&, TrialSetup& setup) {
-  drop_calls(setup, "finalize.dp_sum.");
-  drop_calls(setup, "backward.dp_sum.");
-}
-
-void dp_reduction_twice(const Case&, TrialSetup& setup) { sum_buckets_again(setup.plans.finalize); }
-
-// Each micro-batch is divided by its own count and all are averaged, as the other normalisation
-// does.
-void mean_of_micro_batch_means(const Case& c, TrialSetup& setup) {
-  Case as_means = c;
-  as_means.recipe.loss_norm = LossNorm::kMicroBatch;
-  setup.plans.loss = plan_loss(as_means);
-  setup.plans.finalize = plan_finalize(setup.plans.table, setup.plans.buckets, as_means);
-}
-
-void averaged_over_the_world(const Case& c, TrialSetup& setup) {
-  const std::int64_t data_ranks = c.layout.dp * c.layout.cp;
-  rescale(setup.plans.finalize,
-          static_cast<double>(data_ranks) / static_cast<double>(world_size(c.layout)));
-}
-
-// A draw may leave few tokens without any target: with six micro-batches it does not.
-constexpr std::string_view kAnyTarget =
-    "(mask in [full, single, empty] || mask in [uneven, varying] && num_micro_batches * dp >= 6)";
-
-// Unequal counts of targets among micro-batches: "empty" has targets in every third sample.
-constexpr std::string_view kUnequalCounts =
-    "(mask == single && num_micro_batches * dp > 1"
-    " || mask == empty && micro_batch % 3 != 0 && num_micro_batches * dp > 2"
-    " || mask in [uneven, varying] && num_micro_batches * dp >= 6)";
-
-std::string both(std::string_view a, std::string_view b) {
-  return std::string(a) + " && " + std::string(b);
-}
-
-const std::array<Defect, 5> kDefects = {{
-    {.id = "B155-averaged-over-the-world",
-     .source = "axolotl-ai-cloud/axolotl #3444",
-     .summary = "gradients are divided by the world size where only the data-parallel ranks hold "
-                "different samples",
-     .visible_when = both("tp > 1", kAnyTarget),
-     .edit = averaged_over_the_world},
-    {.id = "B16-copy-without-backward-sum",
-     .source = "bigcode-project/Megatron-LM #35",
-     .summary = "the gradient of a tensor-parallel map's input stays a partial sum on each rank",
-     .visible_when = both("tp > 1 && !sp", kAnyTarget),
-     .edit = copy_without_backward_sum},
-    {.id = "B27-dp-reduction-missing",
-     .source = "pytorch/pytorch #154888",
-     .summary =
-         "gradients are never summed over the data-parallel ranks: each trains its own model",
-     .visible_when = both("dp > 1", kAnyTarget),
-     .edit = dp_reduction_missing},
-    {.id = "B47-mean-of-micro-batch-means",
-     .source = "pytorch/torchtitan #4167",
-     .summary =
-         "each micro-batch is divided by its own target count and all weigh the same where a "
-         "mean over tokens is asked",
-     .visible_when = both("loss_norm == token", kUnequalCounts),
-     .edit = mean_of_micro_batch_means},
-    {.id = "T21-dp-reduction-twice",
-     .source = "NVIDIA/Megatron-LM finish_grad_sync, called twice in a step",
-     .summary = "gradients that are already summed over the data-parallel ranks are summed again",
-     .visible_when = both("dp > 1", kAnyTarget),
-     .edit = dp_reduction_twice},
-}};
 
 }  // namespace
 
-std::span<const Defect> defects() { return kDefects; }
+std::span<const Defect> defects() {
+  static const std::vector<Defect> table = all_rows();
+  return table;
+}
 
 const Defect& find_defect(std::string_view id) {
   std::vector<std::string> known;
-  for (const Defect& defect : kDefects) {
+  for (const Defect& defect : defects()) {
     if (defect.id == id) return defect;
     known.push_back(defect.id);
   }

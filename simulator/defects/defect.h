@@ -12,14 +12,16 @@ namespace lockstep::sim {
 struct TrialSetup;
 
 struct Defect {
-  std::string id;            // corpus number first: B27-dp-reduction-missing
-  std::string source;        // public report
+  // B: number in the corpus of public reports. T: trap of semantics, section 12, by number or, of
+  // its short list, by letter. S: section of semantics. B27-dp-reduction-missing
+  std::string id;
+  std::string source;        // public report, or where the mechanism is told
   std::string summary;       // the mechanism in one sentence
   std::string visible_when;  // where some check must fail: an expression over the case's fields
   void (*edit)(const Case&, TrialSetup&);
 };
 
-// In the order of their ids.
+// In the order of their ids: by letter, then number.
 std::span<const Defect> defects();
 
 // UsageError naming the nearest for an unknown id.

@@ -1,6 +1,9 @@
 // The edits that defects are made of: each changes entries of a plan and nothing else.
 #pragma once
 
+#include <functional>
+#include <string_view>
+
 #include "simulator/defects/trial_setup.h"
 
 namespace lockstep::sim {
@@ -9,11 +12,27 @@ namespace lockstep::sim {
 // pass started.
 void sum_buckets_again(FinalizePlan& plan);
 
-// Every scaling's factor times `factor`.
+// The factor of the scaling of all gradients times `factor`.
 void rescale(FinalizePlan& plan, double factor);
 
+// Which rows of the table of parameters.
+using ChosenParameters = std::function<bool(const ParameterSpec&)>;
+
+// Every tensor rank holds all of it, and its gradient is a term of a sum over tp.
+bool is_partial_over_tp(const ParameterSpec& spec);
+// The weights of query and key norms, and their biases.
+bool is_head_norm(const ParameterSpec& spec);
+
+// Drops the sums over tp of these parameters' gradients.
+void drop_tp_sums(Plans& plans, const ChosenParameters& chosen);
+
+// Counts these on the first tensor rank only.
+void count_on_first_rank(CountPlan& plan,
+                         const ParameterTable& table,
+                         const ChosenParameters& chosen);
+
 // Drops the calls whose labels begin so.
-void drop_calls(TrialSetup& setup, const std::string& label);
+void drop_calls(TrialSetup& setup, std::string_view label);
 
 // Puts a wrong variant into the table where the true mapping is in use. A group of one rank has
 // only identities there, and is left alone.
