@@ -2,7 +2,7 @@
 //
 // A part of a tensor is counted by each rank that holds one, a copy only by the first of its ranks,
 // padding by nobody. The same form of plan serves the gradient norm, the zero count and the
-// parameter norm; probes run the first two on planted gradients.
+// parameter norm; probes run each on planted values.
 #pragma once
 
 #include <optional>

@@ -8,7 +8,9 @@
 #include <numeric>
 #include <optional>
 
+#include "core/base/errors.h"
 #include "core/base/random.h"
+#include "core/ops/elementwise.h"
 #include "core/ops/host.h"
 #include "core/snapshot/stretches.h"
 
@@ -35,6 +37,39 @@ PlantedElement planted_in(const ParameterTable& table,
           .value = value};
 }
 
+std::string_view area_of(ProbedCount count) {
+  switch (count) {
+    case ProbedCount::kGradientNorm:
+      return "grad_norm";
+    case ProbedCount::kGradientZeros:
+      return "grad_zeros";
+    case ProbedCount::kParameterNorm:
+      return "param_norm";
+  }
+  throw InternalError("unknown probed count");
+}
+
+std::string label_of(ProbedCount count, std::string_view rest) {
+  return fmt::format("probe.{}.{}", area_of(count), rest);
+}
+
+// A norm sees ones among zeros, the count of zeros sees zeros among ones.
+void add_each_parameter(ProbePlan& plan, const ParameterTable& table, ProbedCount count) {
+  const double value = count == ProbedCount::kGradientZeros ? 0.0 : 1.0;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    plan.entries.push_back(
+        {.label = label_of(count, table[i].name),
+         .count = count,
+         .background = 1.0 - value,
+         .filled = FilledParameter{.parameter = {static_cast<int>(i)}, .value = value}});
+  }
+}
+
+void add_norm(ProbePlan& plan, const ParameterTable& table, ProbedCount count) {
+  plan.entries.push_back({.label = label_of(count, "ones"), .count = count, .background = 1.0});
+  add_each_parameter(plan, table, count);
+}
+
 // A single one in one of the candidates, if there are any.
 void add_single(ProbePlan& plan,
                 const ParameterTable& table,
@@ -42,10 +77,9 @@ void add_single(ProbePlan& plan,
                 const Recipe& recipe) {
   if (candidates.empty()) return;
   const ParameterId chosen = candidates[draw("probe.single", recipe) % candidates.size()];
-  plan.entries.push_back(
-      {.label = "probe.single." + table[static_cast<std::size_t>(chosen.value)].name,
-       .background = 0.0,
-       .planted = {planted_in(table, chosen, 1.0, recipe)}});
+  const std::string& name = table[static_cast<std::size_t>(chosen.value)].name;
+  plan.entries.push_back({.label = label_of(ProbedCount::kGradientNorm, "single." + name),
+                          .planted = {planted_in(table, chosen, 1.0, recipe)}});
 }
 
 // Where the shard holds an element of the full tensor: a flat index, none where it does not.
@@ -71,22 +105,41 @@ void plant(const RankContext& context,
   write_reals(context.ops, std::array{planted.value}, element, entry.label);
 }
 
+double counted(const RankContext& context,
+               ProbedCount count,
+               const CountPlans& plans,
+               std::span<const Tensor> tensors) {
+  switch (count) {
+    case ProbedCount::kGradientNorm:
+      return norm(context, plans.gradient_norm, tensors);
+    case ProbedCount::kGradientZeros:
+      return static_cast<double>(num_zeros(context, plans.gradient_zeros, tensors));
+    case ProbedCount::kParameterNorm:
+      return norm(context, plans.parameter_norm, tensors);
+  }
+  throw InternalError("unknown probed count");
+}
+
 }  // namespace
 
 ProbePlan plan_probes(const ParameterTable& table, const Recipe& recipe) {
   std::vector<ParameterId> cut;
   std::vector<ParameterId> whole;
-  ProbeEntry zeros{.label = "probe.zeros", .background = 1.0};
+  ProbeEntry zeros{.label = label_of(ProbedCount::kGradientZeros, "planted"),
+                   .count = ProbedCount::kGradientZeros,
+                   .background = 1.0};
   for (std::size_t i = 0; i < table.size(); ++i) {
     const ParameterId id{static_cast<int>(i)};
     (table[i].cut.has_value() ? cut : whole).push_back(id);
     zeros.planted.push_back(planted_in(table, id, 0.0, recipe));
   }
   ProbePlan plan;
-  plan.entries.push_back({.label = "probe.ones", .background = 1.0});
+  add_norm(plan, table, ProbedCount::kGradientNorm);
   add_single(plan, table, cut, recipe);
   add_single(plan, table, whole, recipe);
+  add_each_parameter(plan, table, ProbedCount::kGradientZeros);
   plan.entries.push_back(std::move(zeros));
+  add_norm(plan, table, ProbedCount::kParameterNorm);
   return plan;
 }
 
@@ -94,6 +147,10 @@ std::string to_text(const ProbePlan& plan) {
   std::string text;
   for (const ProbeEntry& entry : plan.entries) {
     text += fmt::format("{}: all {}", entry.label, entry.background);
+    if (entry.filled.has_value()) {
+      text +=
+          fmt::format(", {} in parameter {}", entry.filled->value, entry.filled->parameter.value);
+    }
     for (const PlantedElement& planted : entry.planted) {
       text += fmt::format(
           ", {} at {} of parameter {}", planted.value, planted.element, planted.parameter.value);
@@ -111,12 +168,17 @@ std::vector<ProbeResult> run_probes(const RankContext& context,
   std::vector<ProbeResult> results;
   for (const ProbeEntry& entry : plan.entries) {
     buckets.fill_all(entry.background, entry.label);
+    if (entry.filled.has_value()) {
+      fill(context.ops,
+           buckets.main_gradient(entry.filled->parameter),
+           entry.filled->value,
+           entry.label);
+    }
     for (const PlantedElement& planted : entry.planted) {
       plant(context, entry, planted, table, buckets);
     }
     results.push_back({.label = entry.label,
-                       .norm = norm(context, counts.norm, buckets.main_gradients()),
-                       .zeros = num_zeros(context, counts.zeros, buckets.main_gradients())});
+                       .value = counted(context, entry.count, counts, buckets.main_gradients())});
   }
   return results;
 }

@@ -1,8 +1,10 @@
-// Probes: planted gradients whose norm and zero count are known, through the trial's own plans.
+// Probes: planted values whose norm and zeros are known, through the trial's own count plans.
 //
-// The background goes to whole buckets, padding and gaps included, so that counting them is seen.
+// Each plan meets every parameter alone, so that the one it counts wrongly is named. Values go to
+// all of a rank's memory, padding and gaps included, so that counting them is seen.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,15 +13,25 @@
 
 namespace lockstep {
 
+enum class ProbedCount { kGradientNorm, kGradientZeros, kParameterNorm };
+
 struct PlantedElement {
   ParameterId parameter;
   std::int64_t element = 0;  // of the flattened full tensor
   double value = 0.0;
 };
 
+struct FilledParameter {
+  ParameterId parameter;
+  double value = 0.0;
+};
+
+// One after the other: the background everywhere, then a parameter filled, then single elements.
 struct ProbeEntry {
-  std::string label;  // probe.ones
+  std::string label;  // probe.grad_norm.ones
+  ProbedCount count = ProbedCount::kGradientNorm;
   double background = 0.0;
+  std::optional<FilledParameter> filled = {};
   std::vector<PlantedElement> planted = {};
 };
 
@@ -27,15 +39,19 @@ struct ProbePlan {
   std::vector<ProbeEntry> entries;
 };
 
-// probe.ones; probe.single.<parameter> of one parameter that is cut and one that is not;
-// probe.zeros, with a zero in every parameter. Elements are drawn by the recipe's seed.
+// For both norms: probe.grad_norm.ones, and probe.grad_norm.<parameter> with ones in that parameter
+// and zeros elsewhere. For the gradient norm, probe.grad_norm.single.<parameter>, one 1 in a
+// parameter that is cut and in one that is not. For the zeros: probe.grad_zeros.<parameter> with
+// zeros in that parameter and ones elsewhere, and probe.grad_zeros.planted with one zero in each.
+// Elements are drawn by the recipe's seed.
 ProbePlan plan_probes(const ParameterTable& table, const Recipe& recipe);
 std::string to_text(const ProbePlan& plan);
 
 // What is under test.
 struct CountPlans {
-  const CountPlan& norm;
-  const CountPlan& zeros;
+  const CountPlan& gradient_norm;
+  const CountPlan& gradient_zeros;
+  const CountPlan& parameter_norm;
 };
 
 // Overwrites the gradients.

@@ -31,11 +31,10 @@ struct StepResult {
   std::vector<Shard> exp_avg_sq;
 };
 
-// What the norm and zero-count plans say of planted gradients.
+// What a count plan says of planted values: a norm, or a number of zeros.
 struct ProbeResult {
   std::string label;
-  double norm = 0.0;
-  std::int64_t zeros = 0;
+  double value = 0.0;
 };
 
 struct RankResult {

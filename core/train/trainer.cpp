@@ -110,7 +110,9 @@ std::vector<ProbeResult> Trainer::run_probes() {
   LOCKSTEP_CHECK(!open_.has_value(), "probes would overwrite the gradients of a step under way");
   return lockstep::run_probes(context_,
                               plans_.probes,
-                              {.norm = plans_.gradient_norm, .zeros = plans_.gradient_zeros},
+                              {.gradient_norm = plans_.gradient_norm,
+                               .gradient_zeros = plans_.gradient_zeros,
+                               .parameter_norm = plans_.parameter_norm},
                               plans_.table,
                               gradients_);
 }

@@ -100,8 +100,9 @@ CheckResult check_norms(const TrialResult& trial, const MeasuredOracle& oracle) 
   NormComparison comparison(trial);
   const std::string misfit = steps_misfit_of(trial, oracle);
   if (!misfit.empty()) comparison.tally().fail(misfit);
-  // Probes first: where they fail, norms follow.
+  // A plan that miscounts planted values miscounts real ones too.
   compare_probes(trial, oracle, comparison.tally());
+  comparison.tally().end_stage();
   const Recipe& recipe = trial.c.recipe;
   const bool is_f64 = recipe.dtype == Precision::kF64;
   const TensorKind masters = has_masters(recipe) ? TensorKind::kMaster : TensorKind::kParameter;

@@ -2,7 +2,7 @@
 // probes, planted gradients whose norm and zeros are known exactly.
 //
 // Expects for each step and norm a comparison of every rank with the reference, and of all ranks
-// but one with the first; and two, norm and zeros, of every rank for each probe. Below f64 norms
+// but one with the first; and one of every rank for each probe. Below f64 norms
 // are also held against this run's own tensors, to the bound of f64: norms are sums in f64 in any
 // precision.
 #pragma once

@@ -16,40 +16,75 @@
 namespace lockstep::sim {
 namespace {
 
-constexpr std::string_view kOnes = "probe.ones";
-constexpr std::string_view kZeros = "probe.zeros";
-constexpr std::string_view kSingle = "probe.single.";
+constexpr std::string_view kPrefix = "probe.";
+constexpr std::string_view kNorms[] = {"grad_norm.", "param_norm."};
+constexpr std::string_view kZeros = "grad_zeros.";
+constexpr std::string_view kOnes = "ones";
+constexpr std::string_view kPlanted = "planted";
+constexpr std::string_view kSingle = "single.";
 
-struct Expected {
-  double squares = 0.0;  // of the norm
-  std::int64_t zeros = 0;
-};
+std::int64_t size_of(const OracleTensor& tensor) {
+  return static_cast<std::int64_t>(tensor.values.size());
+}
 
 std::int64_t num_elements(const std::vector<OracleTensor>& parameters) {
   std::int64_t count = 0;
-  for (const OracleTensor& tensor : parameters) {
-    count += static_cast<std::int64_t>(tensor.values.size());
-  }
+  for (const OracleTensor& tensor : parameters) count += size_of(tensor);
   return count;
 }
 
-bool has_parameter(const std::vector<OracleTensor>& parameters, std::string_view name) {
-  return std::any_of(parameters.begin(), parameters.end(), [&](const OracleTensor& tensor) {
+const OracleTensor* find_parameter(const std::vector<OracleTensor>& parameters,
+                                   std::string_view name) {
+  const auto found = std::find_if(parameters.begin(), parameters.end(), [&](const auto& tensor) {
     return tensor.name == name;
   });
+  return found == parameters.end() ? nullptr : &*found;
 }
 
-// None for a label that plants nothing known.
-std::optional<Expected> expected_of(std::string_view label,
-                                    const std::vector<OracleTensor>& parameters) {
-  const std::int64_t all = num_elements(parameters);
-  const auto planted_zeros = static_cast<std::int64_t>(parameters.size());
-  if (label == kOnes) return Expected{.squares = static_cast<double>(all), .zeros = 0};
-  if (label == kZeros) {
-    return Expected{.squares = static_cast<double>(all - planted_zeros), .zeros = planted_zeros};
+// What a probe says of its plan: how many elements it counts, all of which are the same.
+struct Probe {
+  std::string label;
+  std::size_t index = 0;  // in each rank's list
+  std::string where = {};
+  std::int64_t elements = 0;
+  bool is_norm = false;
+
+  double expected() const {
+    const auto count = static_cast<double>(elements);
+    return is_norm ? std::sqrt(count) : count;
   }
-  if (label.starts_with(kSingle) && has_parameter(parameters, label.substr(kSingle.size()))) {
-    return Expected{.squares = 1.0, .zeros = all - 1};
+};
+
+// None for what plants nothing known.
+std::optional<std::int64_t> elements_of(std::string_view planted,
+                                        bool is_norm,
+                                        const std::vector<OracleTensor>& parameters) {
+  if (is_norm && planted == kOnes) return num_elements(parameters);
+  if (!is_norm && planted == kPlanted) return static_cast<std::int64_t>(parameters.size());
+  if (is_norm && planted.starts_with(kSingle)) {
+    const bool is_known = find_parameter(parameters, planted.substr(kSingle.size())) != nullptr;
+    return is_known ? std::optional<std::int64_t>(1) : std::nullopt;
+  }
+  const OracleTensor* const tensor = find_parameter(parameters, planted);
+  return tensor == nullptr ? std::nullopt : std::optional<std::int64_t>(size_of(*tensor));
+}
+
+std::optional<Probe> probe_of(const std::string& label,
+                              std::size_t index,
+                              const std::vector<OracleTensor>& parameters) {
+  for (const std::string_view area : {kNorms[0], kNorms[1], kZeros}) {
+    const std::string head = std::string(kPrefix) + std::string(area);
+    if (!label.starts_with(head)) continue;
+    const std::string planted = label.substr(head.size());
+    const bool is_norm = area != kZeros;
+    const std::optional<std::int64_t> elements = elements_of(planted, is_norm, parameters);
+    if (!elements.has_value()) return std::nullopt;
+    const std::string count(area.substr(0, area.size() - 1));
+    return Probe{.label = label,
+                 .index = index,
+                 .where = fmt::format("{} in {}", planted, count),
+                 .elements = *elements,
+                 .is_norm = is_norm};
   }
   return std::nullopt;
 }
@@ -68,68 +103,79 @@ bool is_cut(const TrialResult& trial, std::size_t index, std::string_view name) 
       shards.begin(), shards.end(), [](const RankShard& held) { return is_whole(*held.shard); });
 }
 
-bool plants_single_in(const std::vector<std::string>& labels, std::string_view name) {
-  return std::any_of(labels.begin(), labels.end(), [&](const std::string& label) {
-    return label.starts_with(kSingle) && label.substr(kSingle.size()) == name;
-  });
+bool holds(const std::vector<std::string>& labels, const std::string& label) {
+  return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 
 // What the ranks should have planted and did not; empty where nothing is missing.
 std::string missing_probe(const TrialResult& trial,
                           const std::vector<OracleTensor>& parameters,
                           const std::vector<std::string>& labels) {
-  for (const std::string_view label : {kOnes, kZeros}) {
-    if (std::find(labels.begin(), labels.end(), label) == labels.end()) {
-      return fmt::format("no rank reports {}", label);
-    }
-  }
+  const auto lacks = [&](std::string_view area, std::string_view planted) {
+    const std::string label = fmt::format("{}{}{}", kPrefix, area, planted);
+    return holds(labels, label) ? "" : "no rank reports " + label;
+  };
+  std::string missing = lacks(kZeros, kPlanted);
   bool has[2] = {false, false};
   bool planted[2] = {false, false};
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const bool cut = is_cut(trial, i, parameters[i].name);
-    has[cut ? 1 : 0] = true;
-    if (plants_single_in(labels, parameters[i].name)) planted[cut ? 1 : 0] = true;
+  for (const std::string_view area : kNorms) {
+    if (missing.empty()) missing = lacks(area, kOnes);
   }
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const std::string& name = parameters[i].name;
+    for (const std::string_view area : {kNorms[0], kNorms[1], kZeros}) {
+      if (missing.empty()) missing = lacks(area, name);
+    }
+    const std::size_t cut = is_cut(trial, i, name) ? 1 : 0;
+    has[cut] = true;
+    if (lacks(kNorms[0], std::string(kSingle) + name).empty()) planted[cut] = true;
+  }
+  if (!missing.empty()) return missing;
   if (has[0] && !planted[0]) return "no rank reports a single one in a parameter that is not cut";
   if (has[1] && !planted[1]) return "no rank reports a single one in a parameter that is cut";
   return "";
 }
 
-struct Probe {
-  std::string label;
-  std::size_t index = 0;  // in each rank's list
-  Expected expected = {};
-};
+// "x0.5 = 1/tp" of the elements, or how many there are.
+std::string hint_of_count(const Probe& probe, double value, std::span<const NamedSize> sizes) {
+  if (!std::isfinite(value)) return "not finite";
+  // Squares of ones add up to their number.
+  const double counted = probe.is_norm ? value * value : value;
+  const auto elements = static_cast<double>(probe.elements);
+  const std::string ratio = explain_ratio(counted / elements, sizes);
+  return names_cause(ratio) ? ratio
+                            : fmt::format("{:.10g} of {} elements", counted, probe.elements);
+}
 
 void compare_probe(const TrialResult& trial,
                    const Probe& probe,
                    std::span<const NamedSize> sizes,
                    Tally& tally) {
-  const double norm = std::sqrt(probe.expected.squares);
+  const double expected = probe.expected();
+  std::optional<Place> failing;  // ranks of one wrong value are one place
+  double wrong = 0.0;
   for (std::size_t rank = 0; rank < trial.ranks.size(); ++rank) {
     const std::vector<ProbeResult>& probes = trial.ranks[rank].probes;
     if (probe.index >= probes.size() || probes[probe.index].label != probe.label) continue;
-    const ProbeResult& got = probes[probe.index];
-    const Rank holder{static_cast<int>(rank)};
-    const double norm_error = std::abs(got.norm - norm);
-    if (tally.counts(norm_error, 0.0, 1)) {
-      // Squares add up by counts: their ratio is what a group size explains.
-      const std::string ratio =
-          norm_error == 0.0 ? ""
-                            : explain_ratio(got.norm * got.norm / probe.expected.squares, sizes);
-      tally.add({.where = fmt::format("{}: norm {}, expected {}", probe.label, got.norm, norm),
-                 .ranks = norm_error == 0.0 ? std::vector<Rank>{} : std::vector<Rank>{holder},
-                 .error = norm_error,
-                 .hint = names_cause(ratio) ? "norm^2 " + ratio : ""});
+    const double value = probes[probe.index].value;
+    const double error = std::abs(value - expected);
+    if (!tally.counts(error, 0.0, 1)) continue;
+    if (error == 0.0) {
+      tally.add({.where = probe.where});
+      continue;
     }
-    const auto zeros_error = std::abs(static_cast<double>(got.zeros - probe.expected.zeros));
-    if (tally.counts(zeros_error, 0.0, 1)) {
-      tally.add({.where = fmt::format(
-                     "{}: {} zeros, expected {}", probe.label, got.zeros, probe.expected.zeros),
-                 .ranks = {holder},
-                 .error = zeros_error});
+    if (failing.has_value() && value == wrong) {
+      failing->ranks.push_back(Rank{static_cast<int>(rank)});
+      continue;
     }
+    if (failing.has_value()) tally.add(std::move(*failing));
+    wrong = value;
+    failing = Place{.where = probe.where,
+                    .ranks = {Rank{static_cast<int>(rank)}},
+                    .error = error,
+                    .hint = hint_of_count(probe, value, sizes)};
   }
+  if (failing.has_value()) tally.add(std::move(*failing));
 }
 
 std::vector<std::string> labels_of(const RankResult& rank) {
@@ -153,13 +199,13 @@ void compare_probes(const TrialResult& trial, const MeasuredOracle& oracle, Tall
   if (!missing.empty()) tally.fail(missing);
   const std::vector<NamedSize> sizes = sizes_of(trial.c);
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    const std::optional<Expected> expected = expected_of(labels[i], parameters);
-    if (!expected.has_value()) {
+    const std::optional<Probe> probe = probe_of(labels[i], i, parameters);
+    if (!probe.has_value()) {
       tally.fail(fmt::format("{} plants nothing that this model has", labels[i]));
       continue;
     }
-    tally.expect(2 * world_size(trial.c.layout));
-    compare_probe(trial, {.label = labels[i], .index = i, .expected = *expected}, sizes, tally);
+    tally.expect(world_size(trial.c.layout));
+    compare_probe(trial, *probe, sizes, tally);
   }
 }
 

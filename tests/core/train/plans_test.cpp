@@ -95,6 +95,13 @@ FinalizeEntry& entry_of(Plans& plans, FinalizeAction action) {
   throw std::logic_error("the plans lack an action that the tests edit");
 }
 
+ProbeEntry& single_of(Plans& plans) {
+  for (ProbeEntry& entry : plans.probes.entries) {
+    if (!entry.planted.empty()) return entry;
+  }
+  throw std::logic_error("the plans lack a probe with a planted element");
+}
+
 struct PlanEdit {
   std::string name;
   std::function<void(Plans&)> edit;
@@ -200,9 +207,11 @@ std::vector<PlanEdit> edits_after_finalisation() {
       {"update_beta2", [](Plans& p) { p.update.entries[0].beta2 = 0.0; }},
       {"update_eps", [](Plans& p) { p.update.entries[0].eps = 0.0; }},
       {"probe_background", [](Plans& p) { p.probes.entries[0].background = 0.0; }},
-      {"planted_parameter", [](Plans& p) { p.probes.entries[1].planted[0].parameter = {3}; }},
-      {"planted_element", [](Plans& p) { p.probes.entries[1].planted[0].element += 1; }},
-      {"planted_value", [](Plans& p) { p.probes.entries[1].planted[0].value = 2.0; }},
+      {"filled_parameter", [](Plans& p) { p.probes.entries[1].filled->parameter = {3}; }},
+      {"filled_value", [](Plans& p) { p.probes.entries[1].filled->value = 2.0; }},
+      {"planted_parameter", [](Plans& p) { single_of(p).planted[0].parameter = {3}; }},
+      {"planted_element", [](Plans& p) { single_of(p).planted[0].element += 1; }},
+      {"planted_value", [](Plans& p) { single_of(p).planted[0].value = 2.0; }},
   };
 }
 

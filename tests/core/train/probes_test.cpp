@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
+#include <map>
 
 #include "core/config/presets.h"
 #include "tests/core/train/two_parameters.h"
@@ -20,18 +22,29 @@ Recipe recipe_with_seed(std::int64_t seed) {
 
 TEST(ProbePlan, GoldenTextOfTwoParameters) {
   EXPECT_EQ(to_text(plan_probes(test::two_parameters(2), recipe_with_seed(1))),
-            "probe.ones: all 1\n"
-            "probe.single.cut: all 0, 1 at 4 of parameter 0\n"
-            "probe.single.whole: all 0, 1 at 1 of parameter 1\n"
-            "probe.zeros: all 1, 0 at 4 of parameter 0, 0 at 1 of parameter 1\n");
+            "probe.grad_norm.ones: all 1\n"
+            "probe.grad_norm.cut: all 0, 1 in parameter 0\n"
+            "probe.grad_norm.whole: all 0, 1 in parameter 1\n"
+            "probe.grad_norm.single.cut: all 0, 1 at 4 of parameter 0\n"
+            "probe.grad_norm.single.whole: all 0, 1 at 1 of parameter 1\n"
+            "probe.grad_zeros.cut: all 1, 0 in parameter 0\n"
+            "probe.grad_zeros.whole: all 1, 0 in parameter 1\n"
+            "probe.grad_zeros.planted: all 1, 0 at 4 of parameter 0, 0 at 1 of parameter 1\n"
+            "probe.param_norm.ones: all 1\n"
+            "probe.param_norm.cut: all 0, 1 in parameter 0\n"
+            "probe.param_norm.whole: all 0, 1 in parameter 1\n");
 }
 
 TEST(ProbePlan, GoldenTextOfAModelWithoutCuts) {
   const ParameterTable table{{.name = "whole", .full_shape = {3}}};
   EXPECT_EQ(to_text(plan_probes(table, recipe_with_seed(2))),
-            "probe.ones: all 1\n"
-            "probe.single.whole: all 0, 1 at 2 of parameter 0\n"
-            "probe.zeros: all 1, 0 at 2 of parameter 0\n");
+            "probe.grad_norm.ones: all 1\n"
+            "probe.grad_norm.whole: all 0, 1 in parameter 0\n"
+            "probe.grad_norm.single.whole: all 0, 1 at 2 of parameter 0\n"
+            "probe.grad_zeros.whole: all 1, 0 in parameter 0\n"
+            "probe.grad_zeros.planted: all 1, 0 at 2 of parameter 0\n"
+            "probe.param_norm.ones: all 1\n"
+            "probe.param_norm.whole: all 0, 1 in parameter 0\n");
 }
 
 TEST(ProbePlan, PlantsByTheSeedAndNeverByTheLayout) {
@@ -42,81 +55,116 @@ TEST(ProbePlan, PlantsByTheSeedAndNeverByTheLayout) {
   EXPECT_NE(text(1, 1), text(1, 3));
 }
 
-std::vector<ProbeResult> probes_on(const Layout& layout,
-                                   const CountPlan& norm,
-                                   const CountPlan& zeros,
-                                   std::int64_t seed = 1) {
+CountPlans all_by(const CountPlan& plan) {
+  return {.gradient_norm = plan, .gradient_zeros = plan, .parameter_norm = plan};
+}
+
+// By label; the same on every rank.
+std::map<std::string, double> probes_on(const Layout& layout,
+                                        const CountPlans& plans,
+                                        std::int64_t seed = 1) {
   const ParameterTable table = test::two_parameters(layout.tp);
-  std::vector<std::vector<ProbeResult>> results(static_cast<std::size_t>(layout.tp * layout.dp));
+  std::vector<std::map<std::string, double>> results(
+      static_cast<std::size_t>(layout.tp * layout.dp));
   const auto report = test::spawn_contexts(layout, [&](const RankContext& context) {
     const GradientBuckets buckets(context.ops, test::a_bucket_each(), table);
-    results[static_cast<std::size_t>(context.rank.value)] =
-        run_probes(context,
-                   plan_probes(table, recipe_with_seed(seed)),
-                   {.norm = norm, .zeros = zeros},
-                   table,
-                   buckets);
+    const ProbePlan plan = plan_probes(table, recipe_with_seed(seed));
+    for (const ProbeResult& probe : run_probes(context, plan, plans, table, buckets)) {
+      results[static_cast<std::size_t>(context.rank.value)][probe.label] = probe.value;
+    }
   });
   EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
-  for (const std::vector<ProbeResult>& other : results) {
-    for (std::size_t i = 0; i < other.size(); ++i) {
-      EXPECT_EQ(other[i].norm, results[0][i].norm);
-      EXPECT_EQ(other[i].zeros, results[0][i].zeros);
-    }
-  }
+  for (const std::map<std::string, double>& other : results) EXPECT_EQ(other, results[0]);
   return results[0];
 }
 
+// The parameter that is cut has 10 of 13 elements in all.
 TEST(Probes, OfTruePlansAreExactOnEveryLayoutWhereverTheElementLies) {
   for (const int tp : {1, 2, 4}) {
     for (std::int64_t seed = 0; seed < 12; ++seed) {
       const Layout layout = test::layout_of({.tp = tp, .dp = 2});
       const CountPlan plan = plan_count(test::two_parameters(tp), layout, "count");
-      const std::vector<ProbeResult> probes = probes_on(layout, plan, plan, seed);
-      ASSERT_EQ(probes.size(), 4U);
-      EXPECT_EQ(probes[0].label, "probe.ones");
-      EXPECT_EQ(probes[0].norm, std::sqrt(13.0));
-      EXPECT_EQ(probes[0].zeros, 0);
-      EXPECT_EQ(probes[1].label, "probe.single.cut");
-      EXPECT_EQ(probes[1].norm, 1.0);
-      EXPECT_EQ(probes[1].zeros, 12);
-      EXPECT_EQ(probes[2].label, "probe.single.whole");
-      EXPECT_EQ(probes[2].norm, 1.0);
-      EXPECT_EQ(probes[2].zeros, 12);
-      EXPECT_EQ(probes[3].label, "probe.zeros");
-      EXPECT_EQ(probes[3].norm, std::sqrt(11.0));
-      EXPECT_EQ(probes[3].zeros, 2);
+      const std::map<std::string, double> expected = {{"probe.grad_norm.ones", std::sqrt(13.0)},
+                                                      {"probe.grad_norm.cut", std::sqrt(10.0)},
+                                                      {"probe.grad_norm.whole", std::sqrt(3.0)},
+                                                      {"probe.grad_norm.single.cut", 1.0},
+                                                      {"probe.grad_norm.single.whole", 1.0},
+                                                      {"probe.grad_zeros.cut", 10.0},
+                                                      {"probe.grad_zeros.whole", 3.0},
+                                                      {"probe.grad_zeros.planted", 2.0},
+                                                      {"probe.param_norm.ones", std::sqrt(13.0)},
+                                                      {"probe.param_norm.cut", std::sqrt(10.0)},
+                                                      {"probe.param_norm.whole", std::sqrt(3.0)}};
+      EXPECT_EQ(probes_on(layout, all_by(plan), seed), expected) << "tp " << tp;
     }
   }
 }
 
-TEST(Probes, ACopyCountedOnEachRankShowsInOnesAndInItsSingle) {
-  const Layout layout = test::layout_of({.tp = 2});
-  const CountPlan clean = plan_count(test::two_parameters(2), layout, "count");
+struct Edited {
+  CountPlan clean;
+  CountPlan edited;
+};
+
+Edited edited_plans(const Layout& layout, const std::function<void(CountPlan&)>& edit) {
+  const CountPlan clean = plan_count(test::two_parameters(layout.tp), layout, "count");
   CountPlan edited = clean;
-  edited.entries[1].copies = {};
-  const std::vector<ProbeResult> probes = probes_on(layout, edited, clean);
-  EXPECT_EQ(probes[0].norm, std::sqrt(16.0));
-  EXPECT_EQ(probes[2].norm, std::sqrt(2.0));
+  edit(edited);
+  return {.clean = clean, .edited = edited};
 }
 
-TEST(Probes, PaddingThatIsCountedShowsInOnesAndInTheZerosOfASingle) {
-  const Layout layout = test::layout_of({.tp = 2});
-  const CountPlan clean = plan_count(test::two_parameters(2), layout, "count");
-  CountPlan edited = clean;
-  edited.entries[0].real = {};
-  const std::vector<ProbeResult> probes = probes_on(layout, edited, edited);
-  EXPECT_EQ(probes[0].norm, std::sqrt(15.0));
-  EXPECT_EQ(probes[1].zeros, 14);
+// Which probes say something else than with true plans.
+std::vector<std::string> changed(const Layout& layout,
+                                 const CountPlan& clean,
+                                 const CountPlans& plans) {
+  const std::map<std::string, double> expected = probes_on(layout, all_by(clean));
+  std::vector<std::string> labels;
+  for (const auto& [label, value] : probes_on(layout, plans)) {
+    if (value != expected.at(label)) labels.push_back(label);
+  }
+  return labels;
 }
 
-TEST(Probes, APartTakenForACopyShowsInTheZeros) {
+using Labels = std::vector<std::string>;
+
+TEST(Probes, ACopyCountedOnEachRankShowsInItsOwnProbesOnly) {
   const Layout layout = test::layout_of({.tp = 2});
-  const CountPlan clean = plan_count(test::two_parameters(2), layout, "count");
-  CountPlan edited = clean;
-  edited.entries[0].copies = GroupKind::kTp;
-  const std::vector<ProbeResult> probes = probes_on(layout, clean, edited);
-  EXPECT_EQ(probes[2].zeros, 12 - 4) << "the second rank's two real rows are lost";
+  const Edited plans = edited_plans(layout, [](CountPlan& plan) { plan.entries[1].copies = {}; });
+  EXPECT_EQ(
+      changed(layout,
+              plans.clean,
+              {.gradient_norm = plans.edited,
+               .gradient_zeros = plans.clean,
+               .parameter_norm = plans.clean}),
+      (Labels{"probe.grad_norm.ones", "probe.grad_norm.single.whole", "probe.grad_norm.whole"}));
+}
+
+TEST(Probes, PaddingThatIsCountedShowsInTheProbesOfItsParameter) {
+  const Layout layout = test::layout_of({.tp = 2});
+  const Edited plans = edited_plans(layout, [](CountPlan& plan) { plan.entries[0].real = {}; });
+  EXPECT_EQ(changed(layout, plans.clean, all_by(plans.edited)),
+            (Labels{"probe.grad_norm.cut",
+                    "probe.grad_norm.ones",
+                    "probe.grad_zeros.cut",
+                    "probe.param_norm.cut",
+                    "probe.param_norm.ones"}));
+}
+
+TEST(Probes, APartTakenForACopyShowsInThePlanThatTakesItSo) {
+  const Layout layout = test::layout_of({.tp = 2});
+  const Edited plans =
+      edited_plans(layout, [](CountPlan& plan) { plan.entries[0].copies = GroupKind::kTp; });
+  EXPECT_EQ(changed(layout,
+                    plans.clean,
+                    {.gradient_norm = plans.clean,
+                     .gradient_zeros = plans.edited,
+                     .parameter_norm = plans.clean}),
+            (Labels{"probe.grad_zeros.cut"}));
+  EXPECT_EQ(changed(layout,
+                    plans.clean,
+                    {.gradient_norm = plans.clean,
+                     .gradient_zeros = plans.clean,
+                     .parameter_norm = plans.edited}),
+            (Labels{"probe.param_norm.cut", "probe.param_norm.ones"}));
 }
 
 }  // namespace

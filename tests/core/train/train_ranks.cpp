@@ -69,7 +69,7 @@ std::string digest_of(const std::vector<RankResult>& ranks) {
   for (const RankResult& rank : ranks) {
     for (const StepResult& step : rank.steps) add(digest, step);
     for (const ProbeResult& probe : rank.probes) {
-      digest.add(std::array{probe.norm, static_cast<double>(probe.zeros)});
+      digest.add(std::array{probe.value});
     }
   }
   return digest.hex();

@@ -35,7 +35,7 @@ TEST(Trainer, ReportsEachMicroBatchAndEveryParameterEachStep) {
     EXPECT_EQ(step.gradients[0].values.size(), 96U * 32U);
   }
   EXPECT_NE(result.steps[0].loss, result.steps[1].loss);
-  EXPECT_EQ(result.probes.size(), 4U);
+  EXPECT_EQ(result.probes.size(), 3 * result.steps[0].gradients.size() + 5);
 }
 
 TEST(Trainer, ReportsMastersWhereParametersAreRounded) {

@@ -217,18 +217,31 @@ StepResult result_of(const sim::OracleStep& step,
   return result;
 }
 
+double elements_of(const OracleTensor& tensor) { return static_cast<double>(tensor.values.size()); }
+
+// In the order of core/train/probes.h.
 std::vector<ProbeResult> probes_of(const Tensors& parameters) {
-  std::int64_t all = 0;
-  for (const OracleTensor& tensor : parameters) {
-    all += static_cast<std::int64_t>(tensor.values.size());
+  double all = 0.0;
+  for (const OracleTensor& tensor : parameters) all += elements_of(tensor);
+  std::vector<ProbeResult> probes;
+  const auto add_norm = [&](const std::string& area) {
+    probes.push_back({.label = "probe." + area + ".ones", .value = std::sqrt(all)});
+    for (const OracleTensor& tensor : parameters) {
+      probes.push_back(
+          {.label = "probe." + area + "." + tensor.name, .value = std::sqrt(elements_of(tensor))});
+    }
+  };
+  add_norm("grad_norm");
+  for (const std::string_view name : {kFc1, kNorm}) {
+    probes.push_back({.label = "probe.grad_norm.single." + std::string(name), .value = 1.0});
   }
-  const auto tensors = static_cast<std::int64_t>(parameters.size());
-  return {{.label = "probe.ones", .norm = std::sqrt(static_cast<double>(all)), .zeros = 0},
-          {.label = "probe.single." + std::string(kFc1), .norm = 1.0, .zeros = all - 1},
-          {.label = "probe.single." + std::string(kNorm), .norm = 1.0, .zeros = all - 1},
-          {.label = "probe.zeros",
-           .norm = std::sqrt(static_cast<double>(all - tensors)),
-           .zeros = tensors}};
+  for (const OracleTensor& tensor : parameters) {
+    probes.push_back({.label = "probe.grad_zeros." + tensor.name, .value = elements_of(tensor)});
+  }
+  probes.push_back(
+      {.label = "probe.grad_zeros.planted", .value = static_cast<double>(parameters.size())});
+  add_norm("param_norm");
+  return probes;
 }
 
 Case case_of(FakeLayout layout, const FakeRecipe& recipe) {
@@ -265,6 +278,13 @@ sim::OracleStep less(sim::OracleStep step, const sim::OracleStep& reference) {
 }
 
 }  // namespace
+
+ProbeResult& probe(RankResult& rank, std::string_view label) {
+  for (ProbeResult& own : rank.probes) {
+    if (own.label == label) return own;
+  }
+  throw std::invalid_argument("no probe " + std::string(label));
+}
 
 Shard& named(std::vector<Shard>& shards, std::string_view name) {
   for (Shard& shard : shards) {

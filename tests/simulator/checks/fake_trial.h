@@ -39,6 +39,7 @@ struct FakeTrial {
 };
 
 Shard& named(std::vector<Shard>& shards, std::string_view name);
+ProbeResult& probe(RankResult& rank, std::string_view label);
 
 struct FakeLayout {
   std::int64_t tp = 1;

@@ -167,13 +167,14 @@ std::vector<Plant> plants_in_norms_and_calls() {
        "norm of a probe",
        precise(),
        [](FakeTrial& fake) {
-         for (RankResult& rank : fake.trial.ranks) rank.probes[0].norm *= 2.0;
+         for (RankResult& rank : fake.trial.ranks) rank.probes[0].value *= 2.0;
        }},
       {"norms",
        "zeros of a probe",
        precise(),
        [](FakeTrial& fake) {
-         for (RankResult& rank : fake.trial.ranks) ++rank.probes[3].zeros;
+         for (RankResult& rank : fake.trial.ranks)
+           ++test::probe(rank, "probe.grad_zeros.planted").value;
        }},
       {"collectives",
        "calls that do not match",
@@ -267,7 +268,7 @@ std::vector<RankPlant> rank_plants() {
        }},
       {"norms",
        [](FakeTrial& fake, int rank) {
-         fake.trial.ranks[static_cast<std::size_t>(rank)].probes[0].zeros += 1 + rank;
+         fake.trial.ranks[static_cast<std::size_t>(rank)].probes[0].value += 1 + rank;
        }},
       {"clip",
        [](FakeTrial& fake, int rank) {
