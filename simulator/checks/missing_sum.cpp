@@ -41,17 +41,30 @@ bool holds_any(const Group& group, std::span<const RankShard> shards) {
   });
 }
 
-// Whether what each group that holds the tensor has of it adds up to the reference.
+// Whether all members hold the same: then nothing is known of terms, and a sum of them is right
+// where each is too small by the group's size, as after a mean.
+bool holds_copies(const Group& group, std::span<const RankShard> shards) {
+  const Shard* const first = shard_of(shards, group.ranks.front());
+  return std::all_of(group.ranks.begin(), group.ranks.end(), [&](Rank rank) {
+    const Shard* const own = shard_of(shards, rank);
+    return first != nullptr && own != nullptr && own->values == first->values;
+  });
+}
+
+// Whether what each group that holds the tensor has of it adds up to the reference, in terms.
 bool adds_up(const std::vector<Group>& groups,
              std::span<const RankShard> shards,
              const Yardstick& against) {
   if (groups.front().size() == 1) return false;
-  return std::all_of(groups.begin(), groups.end(), [&](const Group& group) {
+  bool has_terms = false;
+  const bool is_right = std::all_of(groups.begin(), groups.end(), [&](const Group& group) {
     // A micro-batch is one dp rank's: the groups of others have no part in it.
     if (!holds_any(group, shards)) return true;
+    has_terms = has_terms || !holds_copies(group, shards);
     const std::optional<Shard> sum = sum_over(group, shards);
     return sum.has_value() && against.worst(deviations_of(*sum, against.reference)).holds();
   });
+  return is_right && has_terms;
 }
 
 }  // namespace

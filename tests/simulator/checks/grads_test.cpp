@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -112,6 +113,45 @@ TEST(GradsCheck, NamesNoAxisWhereTheSumIsNotRightEither) {
   leave_partial_over_dp(fake, kFc2);
   fake.gradient(5, 0, kFc2).values[3] += 1e-3;
   EXPECT_EQ(run(fake).failures.at(0).hint, "");
+}
+
+TEST(GradsCheck, NamesTheMissingSumBelowF64WithinTheBoundsOfTheCase) {
+  for (const Precision precision : {Precision::kF32, Precision::kBF16}) {
+    FakeTrial fake = make_trial({2, 3}, {.dtype = precision});
+    leave_partial_over_dp(fake, kFc2);
+    // What rounding does to each term, and then more than it does.
+    for (int rank = 0; rank < 6; ++rank) {
+      scale(fake.gradient(rank, 0, kFc2).values, 1.0 + 1e-7);
+    }
+    EXPECT_EQ(run(fake).failures.at(0).hint, "sum over dp = reference: not summed there");
+    for (int rank = 0; rank < 6; ++rank) {
+      scale(fake.gradient(rank, 0, kFc2).values, 1.0 + 1e-5);
+    }
+    EXPECT_EQ(run(fake).failures.at(0).hint, "");
+  }
+}
+
+// With a single-device run as far off as bf16 is, thrice a third is the reference in its bounds.
+void leave_mean_over_dp(FakeTrial& fake) {
+  for (sim::OracleTensor& tensor : fake.oracle.single_device[0].gradients) {
+    if (tensor.name == kFc2) std::fill(tensor.values.begin(), tensor.values.end(), 1e-2);
+  }
+  for (int rank = 0; rank < 3; ++rank) {
+    std::vector<double>& values = fake.gradient(rank, 0, kFc2).values;
+    // Rounded element by element: no factor fits to the tolerance of f64.
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] *= (i % 2 == 0 ? 1.0 + 1e-4 : 1.0 - 1e-4) / 3.0;
+    }
+  }
+}
+
+TEST(GradsCheck, AMeanInPlaceOfASumIsNoMissingSumBelowF64Either) {
+  FakeTrial fake = make_trial({1, 3}, {.dtype = Precision::kBF16});
+  leave_mean_over_dp(fake);
+  EXPECT_EQ(run(fake).failures.at(0).hint, "");
+  // The sum is right in the bounds all the same: only that all ranks hold the same tells.
+  fake.gradient(1, 0, kFc2).values[0] *= 1.0 + 1e-6;
+  EXPECT_EQ(run(fake).failures.at(0).hint, "sum over dp = reference: not summed there");
 }
 
 TEST(GradsCheck, TellsAPlaceThatNamesItsCauseBeforeALargerError) {
