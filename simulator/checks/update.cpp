@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +26,14 @@ struct UlpError {
   double error = 0.0;
   double bound = 0.0;
 };
+
+// Against the smallest number, as where the optimizer was given 0, any difference overflows; what
+// is told as infinite is a value that is, or a NaN.
+double in_ulps(double difference, double ulp) {
+  const double ulps = difference / ulp;
+  const bool overflows = std::isinf(ulps) && std::isfinite(difference);
+  return overflows ? std::numeric_limits<double>::max() : ulps;
+}
 
 struct Tensor {
   std::size_t step = 0;
@@ -233,7 +242,7 @@ class UpdateComparison {
         const double times = difference / allowance.allowed[full];
         if (!is_worse(times, worst)) continue;
         worst = times;
-        error = {.error = difference / allowance.ulp[full],
+        error = {.error = in_ulps(difference, allowance.ulp[full]),
                  .bound = allowance.allowed[full] / allowance.ulp[full]};
       }
     }

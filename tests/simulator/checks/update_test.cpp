@@ -221,6 +221,18 @@ TEST(UpdateCheck, FailsOnNaN) {
   EXPECT_TRUE(std::isnan(result.failures.at(0).error));
 }
 
+TEST(UpdateCheck, TellsAFiniteErrorWhereAMomentOfNothingIsSomething) {
+  FakeTrial fake = make_trial({1, 1}, adamw_recipe(Precision::kF64));
+  named(fake.step(0, 0).clipped_gradients, kFc1).values[3] = 0.0;
+  named(fake.step(0, 0).exp_avg, kFc1).values[3] = 1e-3;
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  EXPECT_TRUE(std::isfinite(result.failures.at(0).error));
+  EXPECT_GT(result.failures.at(0).error, 1e300);
+  named(fake.step(0, 0).exp_avg, kFc1).values[3] = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(std::isinf(run(fake).failures.at(0).error));
+}
+
 TEST(UpdateCheck, FailsWhereStateIsMissing) {
   FakeTrial fake = make_trial({2, 3}, adamw_recipe(Precision::kBF16));
   fake.step(4, 0).exp_avg.pop_back();
