@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,12 +26,11 @@ struct UlpError {
   double bound = 0.0;
 };
 
-// Against the smallest number, as where the optimizer was given 0, any difference overflows; what
-// is told as infinite is a value that is, or a NaN.
+// Where the optimizer was given 0, an ulp is the smallest number there is, and any difference is
+// more ulps than mean anything, or overflows: what is told as infinite is a value that is.
 double in_ulps(double difference, double ulp) {
-  const double ulps = difference / ulp;
-  const bool overflows = std::isinf(ulps) && std::isfinite(difference);
-  return overflows ? std::numeric_limits<double>::max() : ulps;
+  constexpr double kMost = 1e99;
+  return std::isfinite(difference) ? std::min(difference / ulp, kMost) : difference;
 }
 
 struct Tensor {
