@@ -76,7 +76,7 @@ Finished run_mutation(const MutationPlan& plan,
   Finished finished{.sweep = run_sweep(known, selected, options, results, progress),
                     .mutation = judge_all(plan, records)};
   Mutation& mutation = finished.mutation;
-  mutation.name = options.name;
+  mutation.name = selection.name;
   mutation.seconds = finished.sweep.summary.seconds;
   mutation.runs_per_second = finished.sweep.summary.cases_per_second;
   mutation.num_workers = finished.sweep.num_workers;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "matrix/mutate/mutation_report.h"
 #include "matrix/sweep/report_parts.h"
@@ -108,10 +109,13 @@ std::string quiet_line(const std::string& text, const Paint& paint) {
 // By which checks, and where first in which case: on as few lines as hold them.
 std::string catch_lines(const DefectRow& row, const Paint& paint) {
   if (!row.smallest) return "";
+  RunRecord place = row.smallest->record;
+  const std::string hint = std::exchange(place.hint, "");
   std::string text;
   std::string line = "by " + first_checks(row) + ";";
   for (const std::string& part :
-       {cause_text(row.smallest->record), "in " + row.smallest->case_name}) {
+       {cause_text(place) + (hint.empty() ? "" : ","), hint, "in " + row.smallest->case_name}) {
+    if (part.empty()) continue;
     if (line.size() + 1 + part.size() <= kReportWidth - 6) {
       line += " " + part;
       continue;

@@ -19,13 +19,11 @@ std::int64_t step_of(const std::string& where) {
   return step;
 }
 
+// A check lists its places in the order in which they are told.
 const sim::Place* first_place(const sim::CheckResult& check) {
   const sim::Place* first = nullptr;
-  const auto order = [](const sim::Place& place) {
-    return std::pair<std::int64_t, std::string>(step_of(place.where), place.where);
-  };
   for (const sim::Place& place : check.failures) {
-    if (first == nullptr || order(place) < order(*first)) first = &place;
+    if (first == nullptr || step_of(place.where) < step_of(first->where)) first = &place;
   }
   return first;
 }

@@ -12,8 +12,9 @@
 namespace lockstep::matrix {
 
 // Of a failing case: its first cause. A mismatch of collectives breaks all that follows, and what
-// goes wrong in an early step breaks later ones; of the places that remain the first by name, which
-// is the same for every case in which all of them fail. Errors and timeouts have their reason.
+// goes wrong in an early step breaks later ones; of the places that remain the one that its check
+// tells first, which is the same for every case in which all of them fail. Errors and timeouts have
+// their reason.
 struct Signature {
   Verdict verdict = Verdict::kFail;
   std::string check = {};

@@ -12,7 +12,6 @@ namespace {
 
 constexpr double kFitTolerance = 1e-6;
 constexpr double kRatioTolerance = 1e-9;
-constexpr std::string_view kMicroBatches = "num_micro_batches";
 
 bool equals(double a, double b) { return std::abs(a - b) <= kRatioTolerance * std::abs(b); }
 

@@ -16,6 +16,8 @@ struct NamedSize {
   std::int64_t size = 0;
 };
 
+inline constexpr std::string_view kMicroBatches = "num_micro_batches";  // no group's size
+
 // The sizes above 1 that a factor may come from. Expert ones only where the model has experts.
 std::vector<NamedSize> sizes_of(const Case& c);
 

@@ -197,7 +197,9 @@ void compare_probes(const TrialResult& trial, const MeasuredOracle& oracle, Tall
   }
   const std::string missing = missing_probe(trial, parameters, labels);
   if (!missing.empty()) tally.fail(missing);
-  const std::vector<NamedSize> sizes = sizes_of(trial.c);
+  // Micro-batches have no part in counting.
+  std::vector<NamedSize> sizes = sizes_of(trial.c);
+  std::erase_if(sizes, [](const NamedSize& size) { return size.name == kMicroBatches; });
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::optional<Probe> probe = probe_of(labels[i], i, parameters);
     if (!probe.has_value()) {

@@ -15,10 +15,18 @@ bool holds(const Place& place) { return place.error <= place.bound; }
 
 // A place that names its cause says more than one whose error is larger: what is wrong further from
 // the cause is often wrong by more.
-bool is_told_before(const Place& a, const Place& b) {
-  const bool a_is_explained = names_cause(a.hint);
-  if (a_is_explained != names_cause(b.hint)) return a_is_explained;
+std::pair<bool, std::int64_t> precedence(const Place& place) {
+  return {!names_cause(place.hint), place.distance};
+}
+
+bool is_kept_before(const Place& a, const Place& b) {
+  if (precedence(a) != precedence(b)) return precedence(a) < precedence(b);
   return is_worse(excess(a.error, a.bound), excess(b.error, b.bound));
+}
+
+// By name, so that cases with the same failing places tell the same one first.
+bool is_told_before(const Place& a, const Place& b) {
+  return std::pair(precedence(a), a.where) < std::pair(precedence(b), b.where);
 }
 
 }  // namespace
@@ -66,10 +74,13 @@ CheckResult Tally::conclude() && {
     result_.reason = "there was nothing to compare";
   const bool passes = result_.failures.empty() && result_.reason.empty();
   result_.verdict = passes ? CheckVerdict::kPass : CheckVerdict::kFail;
-  std::stable_sort(result_.failures.begin(), result_.failures.end(), is_told_before);
-  if (result_.failures.size() > kMaxPlaces) result_.failures.resize(kMaxPlaces);
+  std::vector<Place>& failures = result_.failures;
+  if (failures.empty()) return std::move(result_);
+  std::stable_sort(failures.begin(), failures.end(), is_kept_before);
+  if (failures.size() > kMaxPlaces) failures.resize(kMaxPlaces);
   // A bitwise failure may be smaller than a rounding error that passes.
-  if (!result_.failures.empty()) result_.worst = result_.failures.front();
+  result_.worst = failures.front();
+  std::stable_sort(failures.begin(), failures.end(), is_told_before);
   return std::move(result_);
 }
 

@@ -69,6 +69,7 @@ void TensorComparison::compare(std::span<const RankShard> shards, const Compared
   const BlockError worst = tensor.against.worst(deviations_);
   if (!tally_.counts(worst.error, worst.bound, static_cast<std::int64_t>(shards.size()))) return;
   Place place{.where = where_of(tensor), .error = worst.error, .bound = worst.bound};
+  place.distance = tensor.distance;
   if (!worst.holds()) blame(trial_, shards, tensor.against, sizes_, place);
   tally_.add(std::move(place));
 }
@@ -87,7 +88,10 @@ CheckResult compare_tensors(const std::string& check,
     for (std::size_t i = 0; i < references.size(); ++i) {
       const TensorId id{.kind = kind.kind, .step = step, .index = i, .name = references[i].name};
       const Yardstick against{.reference = references[i], .measure = measures[i]};
-      comparison.compare(shards_of(trial, id), {.against = against, .index = i, .step = step});
+      // A wrong gradient makes those of all earlier layers wrong.
+      const auto distance = static_cast<std::int64_t>(references.size() - 1 - i);
+      comparison.compare(shards_of(trial, id),
+                         {.against = against, .index = i, .step = step, .distance = distance});
     }
     comparison.tally().end_stage();
   }

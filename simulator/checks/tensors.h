@@ -22,6 +22,7 @@ struct ComparedTensor {
   std::size_t index = 0;  // in its list: tensors of one index are dealt alike
   std::size_t step = 0;
   std::optional<std::size_t> micro_batch = {};
+  std::int64_t distance = 0;  // as of a Place
 };
 
 // Compares tensor by tensor. A place is a tensor; its ranks are those whose own values are wrong.

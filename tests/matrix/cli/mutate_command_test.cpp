@@ -51,7 +51,7 @@ TEST_F(MutateCommand, EndsWithZeroWhereEveryDefectIsCaught) {
   const CommandOutcome outcome =
       run({"--defect", kTwice, "--defect", kMeans, "--defect", kMissing, "--defect", kTwice});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
-  EXPECT_TRUE(outcome.out.starts_with("tiny-mutate: 3 defects x 4 cases, 16 runs in "))
+  EXPECT_TRUE(outcome.out.starts_with("tiny: 3 defects x 4 cases, 16 runs in "))
       << outcome.out;
   EXPECT_NE(outcome.out.find("clean  4 of 4 pass\n"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("score    3 of 3 defects caught; 8 of 8 cases"), std::string::npos)
@@ -112,14 +112,14 @@ TEST_F(MutateCommand, PrintsWhatItWritesAsJsonAndATableAsMarkdown) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, read_text(file("mutation.json")));
   const nlohmann::json json = nlohmann::json::parse(outcome.out);
-  EXPECT_EQ(json["name"], "tiny-mutate");
+  EXPECT_EQ(json["name"], "tiny");
   EXPECT_EQ(json["clean"]["passed"], 2);
   EXPECT_EQ(json["defects"][0]["id"], kMissing);
   EXPECT_EQ(json["defects"][0]["cases"]["inert"], 1);
   EXPECT_EQ(json["defects"][0]["cases"]["caught"], 1);
   EXPECT_EQ(json["defects"][0]["case"], "dp3");
   const CommandOutcome page = run({"--defect", kMissing, "--format", "markdown"});
-  EXPECT_TRUE(page.out.starts_with("### tiny-mutate: 1 of 1 defect caught")) << page.out;
+  EXPECT_TRUE(page.out.starts_with("### tiny: 1 of 1 defect caught")) << page.out;
 }
 
 TEST_F(MutateCommand, EndsWithTwoForADefectThatIsNone) {
@@ -147,7 +147,7 @@ TEST_F(MutateCommand, LeavesInvalidCasesOutAndTellsThem) {
   write_spec("axes: {dp: [1, 3, 5]}\n");
   const CommandOutcome outcome = run({"--defect", kMissing});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
-  EXPECT_TRUE(outcome.out.starts_with("tiny-mutate: 1 defect x 2 cases, 4 runs in "))
+  EXPECT_TRUE(outcome.out.starts_with("tiny: 1 defect x 2 cases, 4 runs in "))
       << outcome.out;
   EXPECT_NE(outcome.out.find("invalid, by reason:"), std::string::npos) << outcome.out;
 }
@@ -157,7 +157,7 @@ TEST_F(MutateCommand, ResumesAndKeepsWhatOtherDefectsGave) {
   EXPECT_EQ(run({"--defect", kMissing}).exit_code, 0);
   const CommandOutcome outcome = run({"--resume", "--defect", kTwice});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
-  EXPECT_TRUE(outcome.out.starts_with("tiny-mutate: 1 defect x 2 cases, 4 runs in "))
+  EXPECT_TRUE(outcome.out.starts_with("tiny: 1 defect x 2 cases, 4 runs in "))
       << outcome.out;
   EXPECT_NE(outcome.out.find("4 kept from before"), std::string::npos) << outcome.out;
   EXPECT_EQ(names().size(), 6U);

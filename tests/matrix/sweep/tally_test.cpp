@@ -136,12 +136,14 @@ TEST(Signature, IsThatOfTheEarliestStep) {
   EXPECT_EQ(matrix::signature_of(result).check, "grads");
 }
 
-TEST(Signature, NamesTheFirstFailingPlaceByName) {
+TEST(Signature, NamesThePlaceThatItsCheckTellsFirstOfTheFirstFailingStep) {
   CaseResult result = sample_result("a", 1, Verdict::kFail);
-  result.checks = {failed_check("grads", "z", "")};
-  result.checks[0].failures.push_back(result.checks[0].worst);
-  result.checks[0].failures.back().where = "b";
-  EXPECT_EQ(matrix::signature_of(result).where, "b");
+  result.checks = {failed_check("grads", "a (step 1)", "")};
+  for (const char* const where : {"z", "b"}) {
+    result.checks[0].failures.push_back(result.checks[0].worst);
+    result.checks[0].failures.back().where = where;
+  }
+  EXPECT_EQ(matrix::signature_of(result).where, "z");
 }
 
 TEST(Signature, TakesAHintApart) {

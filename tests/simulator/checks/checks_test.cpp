@@ -1,6 +1,7 @@
 // The table of checks names all that the contract has, and runs those that are built.
 #include "simulator/checks/checks.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -60,18 +61,35 @@ TEST(Checks, AreFoundByNameAndReportIt) {
   EXPECT_EQ(sim::find_check("gradz"), nullptr);
 }
 
-TEST(Tally, KeepsTheSixteenWorstFailuresWorstFirst) {
+TEST(Tally, KeepsTheSixteenWorstFailuresAndTellsThemByName) {
   sim::Tally tally("test");
   for (int i = 1; i <= 20; ++i) {
     tally.expect(1);
     ASSERT_TRUE(tally.counts(i, 0.0, 1));
-    tally.add({.where = std::to_string(i), .error = static_cast<double>(i)});
+    tally.add({.where = fmt::format("{:02}", i), .error = static_cast<double>(i)});
   }
   const sim::CheckResult result = std::move(tally).conclude();
   ASSERT_EQ(result.failures.size(), sim::kMaxPlaces);
-  EXPECT_EQ(result.failures.front().where, "20");
-  EXPECT_EQ(result.failures.back().where, "5");
+  EXPECT_EQ(result.failures.front().where, "05");
+  EXPECT_EQ(result.failures.back().where, "20");
   EXPECT_EQ(result.worst.where, "20");
+}
+
+TEST(Tally, KeepsAndTellsWhatIsNearerToTheCauseBeforeWhatIsWorse) {
+  sim::Tally tally("test");
+  for (int i = 1; i <= 20; ++i) {
+    tally.expect(1);
+    ASSERT_TRUE(tally.counts(i, 0.0, 1));
+    tally.add({.where = fmt::format("{:02}", i), .error = static_cast<double>(i), .distance = i});
+  }
+  tally.expect(1);
+  ASSERT_TRUE(tally.counts(0.5, 0.0, 1));
+  tally.add({.where = "explained", .error = 0.5, .hint = "x2 = tp", .distance = 99});
+  const sim::CheckResult result = std::move(tally).conclude();
+  ASSERT_EQ(result.failures.size(), sim::kMaxPlaces);
+  EXPECT_EQ(result.failures[0].where, "explained");
+  EXPECT_EQ(result.failures[1].where, "01");
+  EXPECT_EQ(result.failures.back().where, "15");
 }
 
 TEST(Tally, KeepsEveryNaN) {

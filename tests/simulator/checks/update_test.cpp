@@ -227,9 +227,9 @@ TEST(UpdateCheck, TellsAFiniteErrorWhereAMomentOfNothingIsSomething) {
   named(fake.step(0, 0).exp_avg, kFc1).values[3] = 1e-3;
   const CheckResult result = run(fake);
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
-  EXPECT_EQ(result.failures.at(0).error, 1e99);
+  EXPECT_EQ(result.worst.error, 1e99);
   named(fake.step(0, 0).exp_avg, kFc1).values[3] = std::numeric_limits<double>::infinity();
-  EXPECT_TRUE(std::isinf(run(fake).failures.at(0).error));
+  EXPECT_TRUE(std::isinf(run(fake).worst.error));
 }
 
 TEST(UpdateCheck, FailsWhereStateIsMissing) {

@@ -30,7 +30,7 @@ constexpr const char* kCases[] = {
     R"("preset":"tiny-linear","tp":2,"dp":2,"loss_norm":"micro_batch","mask":"single")",
     R"("preset":"tiny-linear","tp":4,"dp":2,"mask":"none")",
     R"("loss_norm":"token","mask":"full")",
-    R"("tp":2,"sp":true,"dp":2,"step_api":"split","overlap":["grad"],"bucket_elements":1000,"bias":true)",
+    R"("tp":2,"sp":true,"dp":2,"step_api":"split","overlap":["grad"],"bias":true)",
     R"("tp":4,"step_api":"split","gather_output":true,"tied":true,"loss_norm":"token")",
     R"("tp":4,"sp":true,"num_key_value_heads":1,"bias":true,"label_smoothing":0.1,"mask":"full")",
     R"("tp":2,"dp":3,"overlap":["grad"],"loss_norm":"micro_batch","mask":"full")",
