@@ -35,22 +35,32 @@ Held held_within(const Shard& shard,
   return held;
 }
 
-// A single number is explained by any ratio, which explains nothing.
-std::string hint_of_held(const Held& held, std::span<const NamedSize> sizes) {
-  const auto zeros = std::count(held.reference.begin(), held.reference.end(), 0.0);
-  if (static_cast<std::int64_t>(held.reference.size()) - zeros < 2) return "";
-  return hint_of({.got = held.got, .reference = held.reference}, sizes);
-}
+// What a ratio is looked for with.
+struct Explainer {
+  std::span<const NamedSize> sizes;
+  Precision precision = Precision::kF64;
+
+  // A single number is explained by any ratio, which explains nothing; so are few numbers that
+  // rounding blurs.
+  std::string hint_of_held(const Held& held) const {
+    const std::int64_t fewest = precision == Precision::kF64 ? 2 : 8;
+    const auto zeros = std::count(held.reference.begin(), held.reference.end(), 0.0);
+    if (static_cast<std::int64_t>(held.reference.size()) - zeros < fewest) return "";
+    return hint_of(
+        {.got = held.got, .reference = held.reference}, sizes, hint_tolerance(precision));
+  }
+};
 
 // The tensor as a whole first, then its worst block.
 std::string explain(const Shard& shard,
                     const Values& reference,
                     std::int64_t block,
-                    std::span<const NamedSize> sizes) {
+                    const Explainer& explainer) {
   const auto all = static_cast<std::int64_t>(reference.size());
-  std::string hint = hint_of_held(held_within(shard, reference, 0, all), sizes);
+  std::string hint = explainer.hint_of_held(held_within(shard, reference, 0, all));
   if (!hint.empty()) return hint;
-  return hint_of_held(held_within(shard, reference, block * kBlockElements, kBlockElements), sizes);
+  return explainer.hint_of_held(
+      held_within(shard, reference, block * kBlockElements, kBlockElements));
 }
 
 }  // namespace
@@ -71,7 +81,8 @@ void blame(const TrialResult& trial,
   }
   // Parts of one block may each be within the bound and not so together.
   if (place.ranks.empty()) place.ranks.push_back(worst_holder->rank);
-  place.hint = explain(*worst_holder->shard, against.reference.values, worst.block, sizes);
+  const Explainer explainer{.sizes = sizes, .precision = trial.c.recipe.dtype};
+  place.hint = explain(*worst_holder->shard, against.reference.values, worst.block, explainer);
   if (names_cause(place.hint)) return;
   const std::string sum = missing_sum_hint(trial, shards, against);
   if (!sum.empty()) place.hint = sum;

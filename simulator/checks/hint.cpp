@@ -7,16 +7,18 @@
 #include <cmath>
 #include <iterator>
 
+#include "core/base/errors.h"
+
 namespace lockstep::sim {
 namespace {
 
-constexpr double kFitTolerance = 1e-6;
-constexpr double kRatioTolerance = 1e-9;
-
-bool equals(double a, double b) { return std::abs(a - b) <= kRatioTolerance * std::abs(b); }
-
 // Every product of at most two sizes that equals the ratio.
-std::vector<std::string> products_equal_to(double ratio, std::span<const NamedSize> sizes) {
+std::vector<std::string> products_equal_to(double ratio,
+                                           std::span<const NamedSize> sizes,
+                                           double tolerance) {
+  const auto equals = [tolerance](double a, double b) {
+    return std::abs(a - b) <= tolerance * std::abs(b);
+  };
   std::vector<std::string> names;
   for (const NamedSize& a : sizes) {
     const auto size = static_cast<double>(a.size);
@@ -64,16 +66,32 @@ std::vector<NamedSize> sizes_of(const Case& c) {
   return sizes;
 }
 
-std::string explain_ratio(double ratio, std::span<const NamedSize> sizes) {
-  const std::string text = fmt::format("x{:.6g}", ratio);
+HintTolerance hint_tolerance(Precision precision) {
+  switch (precision) {
+    case Precision::kF64:
+      return kExactHints;
+    case Precision::kF32:
+      return {.fit = 1e-3, .ratio = 1e-4};
+    case Precision::kBF16:
+      return {.fit = 5e-2, .ratio = 5e-3};
+  }
+  throw InternalError("unknown precision");
+}
+
+std::string explain_ratio(double ratio,
+                          std::span<const NamedSize> sizes,
+                          const HintTolerance& tolerance) {
+  // As many digits as the tolerance leaves.
+  const int digits = std::min(6, static_cast<int>(-std::log10(tolerance.ratio)));
+  const std::string text = fmt::format("x{:.{}g}", ratio, digits);
   std::vector<NamedSize> groups;
   std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(groups), [](const NamedSize& size) {
     return size.name != kMicroBatches;
   });
   // The number of micro-batches is no group. It is never left out where it is the factor itself,
   // alone or with a group; its quotients equal too much by chance.
-  std::vector<std::string> names = products_equal_to(ratio, groups);
-  for (std::string& name : products_equal_to(ratio, sizes)) {
+  std::vector<std::string> names = products_equal_to(ratio, groups, tolerance.ratio);
+  for (std::string& name : products_equal_to(ratio, sizes, tolerance.ratio)) {
     const bool is_known = std::find(names.begin(), names.end(), name) != names.end();
     if (!is_known && !is_quotient(name)) names.push_back(std::move(name));
   }
@@ -82,7 +100,9 @@ std::string explain_ratio(double ratio, std::span<const NamedSize> sizes) {
 
 bool names_cause(std::string_view hint) { return hint.find(" = ") != std::string_view::npos; }
 
-std::string hint_of(const Compared& compared, std::span<const NamedSize> sizes) {
+std::string hint_of(const Compared& compared,
+                    std::span<const NamedSize> sizes,
+                    const HintTolerance& tolerance) {
   const std::size_t count = compared.got.size();
   double got_got = 0.0;
   double got_reference = 0.0;
@@ -105,9 +125,9 @@ std::string hint_of(const Compared& compared, std::span<const NamedSize> sizes) 
     squares += rest * rest;
   }
   // Also false where sums overflow.
-  if (!(std::sqrt(squares) <= kFitTolerance * std::sqrt(got_got))) return "";
+  if (!(std::sqrt(squares) <= tolerance.fit * std::sqrt(got_got))) return "";
   // What fits to the tolerance only tells nothing by a ratio nearer to 1 than that.
-  return std::abs(ratio - 1.0) <= kFitTolerance ? "" : explain_ratio(ratio, sizes);
+  return std::abs(ratio - 1.0) <= tolerance.fit ? "" : explain_ratio(ratio, sizes, tolerance);
 }
 
 }  // namespace lockstep::sim

@@ -21,9 +21,21 @@ inline constexpr std::string_view kMicroBatches = "num_micro_batches";  // no gr
 // The sizes above 1 that a factor may come from. Expert ones only where the model has experts.
 std::vector<NamedSize> sizes_of(const Case& c);
 
+// How near a fit, and its ratio to a product of sizes, must be to be told.
+struct HintTolerance {
+  double fit = 0.0;    // ‖got - r reference‖ of ‖got‖
+  double ratio = 0.0;  // of the product
+};
+// Of what f64 rounds off; and of as much as a tensor of that precision may be off by rounding,
+// which stays far from what tells two products of small sizes apart.
+inline constexpr HintTolerance kExactHints = {.fit = 1e-6, .ratio = 1e-9};
+HintTolerance hint_tolerance(Precision precision);
+
 // "x0.5 = 1/tp or 1/dp": every product of at most two sizes (a, 1/a, a b, 1/(a b), a/b) that equals
-// the ratio to 1e-9, but no quotient with num_micro_batches; the ratio alone where none does.
-std::string explain_ratio(double ratio, std::span<const NamedSize> sizes);
+// the ratio, but no quotient with num_micro_batches; the ratio alone where none does.
+std::string explain_ratio(double ratio,
+                          std::span<const NamedSize> sizes,
+                          const HintTolerance& tolerance = kExactHints);
 
 // Whether a hint names a cause, not only a ratio.
 bool names_cause(std::string_view hint);
@@ -34,8 +46,10 @@ struct Compared {
 };
 
 // The least-squares ratio r = <reference, got> / <reference, reference>, explained, where
-// ‖got - r reference‖ <= 1e-6 ‖got‖ and r is not 1 to as much. "x0 (missing)" where all of got is
-// 0, "not finite" where some of it is NaN or infinite. Empty where no ratio explains it.
-std::string hint_of(const Compared& compared, std::span<const NamedSize> sizes);
+// ‖got - r reference‖ fits and r is not 1 to as much. "x0 (missing)" where all of got is 0, "not
+// finite" where some of it is NaN or infinite. Empty where no ratio explains it.
+std::string hint_of(const Compared& compared,
+                    std::span<const NamedSize> sizes,
+                    const HintTolerance& tolerance = kExactHints);
 
 }  // namespace lockstep::sim

@@ -12,6 +12,7 @@ namespace {
 
 using sim::explain_ratio;
 using sim::hint_of;
+using sim::HintTolerance;
 using sim::NamedSize;
 using Values = std::vector<double>;
 
@@ -94,6 +95,19 @@ TEST(SizesOf, ListsSizesAboveOneAndNoExpertOnesForADenseModel) {
   std::vector<std::string_view> names;
   for (const NamedSize& size : sim::sizes_of(c)) names.push_back(size.name);
   EXPECT_EQ(names, (std::vector<std::string_view>{"tp", "dp", "num_micro_batches"}));
+}
+
+TEST(Hint, BelowF64ARatioIsTheNearestProductWithinItsRounding) {
+  const HintTolerance bf16 = sim::hint_tolerance(Precision::kBF16);
+  EXPECT_EQ(explain_ratio(0.4993, kSizes, bf16), "x0.5 = 1/tp");
+  EXPECT_EQ(explain_ratio(0.49, kSizes, bf16), "x0.49");
+  const Values reference{1.0, -2.0, 0.5};
+  EXPECT_EQ(hint_of({.got = Values{3.01, -5.98, 1.5}, .reference = reference}, kSizes, bf16),
+            "x3 = dp");
+  EXPECT_EQ(hint_of({.got = Values{1.01, -1.99, 0.5}, .reference = reference}, kSizes, bf16), "");
+  const HintTolerance f32 = sim::hint_tolerance(Precision::kF32);
+  EXPECT_EQ(explain_ratio(0.4993, kSizes, f32), "x0.4993");
+  EXPECT_EQ(explain_ratio(0.50001, kSizes, f32), "x0.5 = 1/tp");
 }
 
 }  // namespace

@@ -71,6 +71,18 @@ TEST(DefectHints, AnAverageInPlaceOfASumIsAFactorAndNoMissingSum) {
             "x0.5 = 1/tp");
 }
 
+TEST(DefectHints, BelowF64AFactorIsTheSame) {
+  for (const std::string dtype : {"f32", "bf16"}) {
+    const std::string settings = R"("sp":true,"dtype":")" + dtype + "\"";
+    const Case c = dense_case(settings);
+    EXPECT_EQ(worst_place(c, "T09-sequence-norms-averaged").hint, "x0.5 = 1/tp") << dtype;
+    EXPECT_EQ(worst_place(c, "T21-dp-reduction-twice").hint, "x3 = dp") << dtype;
+    EXPECT_EQ(worst_place(c, "B90-sequence-norms-not-summed").hint,
+              "sum over tp = reference: not summed there")
+        << dtype;
+  }
+}
+
 TEST(DefectHints, TheFirstTensorUpstreamIsNamed) {
   const sim::Place place = worst_place(linear_case(Mask::kUneven), "S21-copy-without-backward-sum");
   EXPECT_EQ(place.hint, "sum over tp = reference: not summed there");
