@@ -194,6 +194,20 @@ std::string more_text(const CaseResult& result, const FirstCause& cause) {
   return text + (text.empty() || others.empty() ? "" : "; ") + others;
 }
 
+// The check's other places, as many as fit on a line and at least one.
+std::string other_places(const FirstCause& cause) {
+  std::string text;
+  std::size_t num_left = cause.check->failures.size() - 1;
+  for (const sim::Place& place : cause.check->failures) {
+    if (&place == cause.place) continue;
+    const bool fits = text.size() + place.where.size() + 2 + 20 <= kReportWidth - 11;
+    if (!text.empty() && !fits) break;
+    text += (text.empty() ? "and at " : ", ") + place.where;
+    --num_left;
+  }
+  return num_left > 0 && !text.empty() ? text + fmt::format(" and {} more", num_left) : text;
+}
+
 std::string place_lines(const CaseResult& result) {
   const std::string margin(11, ' ');
   const FirstCause cause = first_cause(result);
@@ -206,10 +220,10 @@ std::string place_lines(const CaseResult& result) {
                         bound_text(*cause.place),
                         ranks_text(cause.place->ranks));
   }
+  const std::string places = cause.place == nullptr ? "" : other_places(cause);
+  if (!places.empty()) line += "\n" + margin + places;
   const std::string more = more_text(result, cause);
-  if (more.empty()) return line + "\n";
-  const bool fits = line.size() + more.size() + 2 <= kReportWidth;
-  return line + (fits ? "; " : "\n" + margin) + more + "\n";
+  return line + "\n" + (more.empty() ? "" : margin + more + "\n");
 }
 
 std::string case_block(const FailingCase& failing, std::size_t max_lines, const Paint& paint) {

@@ -48,6 +48,21 @@ TEST(Report, TellsConditionsBeforeCases) {
   EXPECT_NE(text.find("results  out\nreplay   again\n"), std::string::npos);
 }
 
+TEST(Report, NamesTheOtherPlacesOfACaseAsFarAsALineHolds) {
+  matrix::CaseResult result = sample_result("a", 1, Verdict::kFail);
+  result.checks = {failed_check("grads", "first", "")};
+  for (const std::string& where :
+       {std::string("second"), std::string("third"), std::string(90, 'x')}) {
+    result.checks[0].failures.push_back(result.checks[0].worst);
+    result.checks[0].failures.back().where = where;
+  }
+  SweepOutcome outcome;
+  outcome.tally.add(0, result);
+  outcome.summary = outcome.tally.counts();
+  const std::string text = matrix::report_text(outcome, {});
+  EXPECT_NE(text.find("           and at second, third and 1 more\n"), std::string::npos) << text;
+}
+
 TEST(Report, StaysNearFortyLinesHoweverMuchFails) {
   SweepOutcome outcome;
   for (std::size_t i = 0; i < 200; ++i) {
