@@ -1,7 +1,7 @@
 // Main gradients in buckets: contiguous blocks that are reduced as one (semantics, section 5).
 //
-// Gradients accumulate (+=) over the micro-batches of a step, in the accumulation type; what was
-// there before a step is scaled by 0 first.
+// Gradients accumulate (+=) over the micro-batches of a step, in the accumulation type; a step's
+// first micro-batch fills them with 0, gaps and padding included.
 #pragma once
 
 #include <compare>

@@ -1,7 +1,8 @@
 // Probes: planted values whose norm and zeros are known, through the trial's own count plans.
 //
 // Each plan meets every parameter alone, so that the one it counts wrongly is named. Values go to
-// all of a rank's memory, padding and gaps included, so that counting them is seen.
+// whole gradient buckets, padding and gaps included, so that counting them is seen; the parameter
+// norm's plan counts them there too.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// Conditions on the draw of targets that several rows share: where it cannot hide a wrong gradient.
+// Conditions that several rows share: where the draw of targets cannot hide a wrong gradient, and
+// which attention a row needs.
 #pragma once
 
 #include <string>

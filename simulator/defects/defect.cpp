@@ -15,7 +15,7 @@
 namespace lockstep::sim {
 namespace {
 
-// B9 before B27 before B105.
+// B06 before B27 before B105, T23 before Th.
 bool is_before(const Defect& a, const Defect& b) {
   const auto key = [](const Defect& defect) {
     const std::string_view number = std::string_view(defect.id).substr(0, defect.id.find('-'));

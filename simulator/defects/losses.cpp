@@ -18,7 +18,8 @@ void smoothing_over_own_shard(const Case& c, TrialSetup& setup) {
                     .vocabulary = plan.width};
 }
 
-// Each rank takes all logits for its own shard of a vocabulary tp times as large.
+// Each rank takes all logits for its own shard of a vocabulary tp times as large, and their padded
+// columns for real ones.
 void gathered_logits_as_a_shard(const Case& c, TrialSetup& setup) {
   if (!c.model.gather_output || c.layout.tp == 1) return;
   CrossEntropyPlan& plan = setup.plans.cross_entropy;
