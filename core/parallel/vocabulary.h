@@ -26,8 +26,10 @@ class VocabParallelEmbedding {
   VocabularyShard shard_;
 };
 
-// Rows [first, first + count) of the statistics [3, T]: 0 the label's logit, 1 the sum of
-// exponentials, 2 the sum of logits.
+// Rows of the statistics [3, T]: the label's logit, the sum of exponentials, and this one.
+inline constexpr int kSumOfLogitsRow = 2;
+
+// Rows [first, first + count) of the statistics.
 struct LogitSum {
   std::string label;  // forward.sum.cross_entropy
   GroupKind group = GroupKind::kTp;

@@ -26,6 +26,14 @@ std::string_view name_of(InitKind kind) {
   throw InternalError("unknown kind of initial value");
 }
 
+ShardSlice slice_of(const InitEntry& entry, const ParameterSpec& spec, const RankContext& context) {
+  if (!entry.cut.has_value() || !entry.part.has_value()) {
+    return lockstep::slice_of(entry.cut, spec.full_shape, context.mesh, context.rank);
+  }
+  const auto dim = static_cast<std::size_t>(entry.cut->dim);
+  return lockstep::slice_of(*entry.cut, spec.full_shape.at(dim), *entry.part);
+}
+
 }  // namespace
 
 InitPlan plan_init(const ParameterTable& table, const Recipe& recipe) {
@@ -54,6 +62,7 @@ std::string to_text(const InitPlan& plan) {
       text += fmt::format(", seed plus {}", lockstep::name_of(*entry.seed_axis));
     }
     if (entry.cut.has_value()) text += ", " + to_text(*entry.cut);
+    if (entry.part.has_value()) text += fmt::format(", part {}", *entry.part);
     text += "\n";
   }
   return text;
@@ -67,7 +76,7 @@ void initialise(const RankContext& context,
     const auto index = static_cast<std::size_t>(entry.parameter.value);
     const ParameterSpec& spec = table.at(index);
     Shard shard = shard_of(spec, context.mesh, context.rank);
-    shard.slice = slice_of(entry.cut, spec.full_shape, context.mesh, context.rank);
+    shard.slice = slice_of(entry, spec, context);
     const std::int64_t seed =
         entry.seed +
         (entry.seed_axis.has_value() ? context.mesh.coordinate(context.rank, *entry.seed_axis) : 0);

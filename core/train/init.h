@@ -19,8 +19,9 @@ struct InitEntry {
   std::optional<Axis> seed_axis = {};
   InitKind kind = InitKind::kWeight;
   std::int64_t fan_in = 1;
-  // Of which the rank fills in the part at its coordinate of the axis; whole where there is none.
-  std::optional<Cut> cut = {};
+  std::optional<Cut> cut = {};  // whole where there is none
+  // Of the cut, the same on every rank; none: the part at the rank's coordinate of its axis.
+  std::optional<std::int64_t> part = {};
 };
 
 struct InitPlan {

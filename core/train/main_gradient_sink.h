@@ -4,7 +4,7 @@
 // A step's micro-batches accumulate one after the other, each as its entry of the plan says. In one
 // that starts sums, a bucket's sum starts the moment the last of its gradients is finished; all
 // others only accumulate (no_sync). From then to its wait nobody may write to the bucket: the plan
-// sees to that, the executor does not ask. Without overlap the plan has no sums.
+// sees to that, and no executor asks. Without overlap the plan has no sums.
 #pragma once
 
 #include <optional>

@@ -39,7 +39,9 @@ struct CaseRunner::Cache {
     if (c.recipe.dtype == Precision::kF64) {
       made.measured = sim::MeasuredOracle(std::move(made.reference));
     } else {
-      made.reference.single_device = single_device_differences(c, made.reference);
+      SingleDeviceDifferences off = single_device_differences(c, made.reference);
+      made.reference.single_device = std::move(off.usual);
+      made.reference.single_device_mean = std::move(off.mean);
     }
     if (known.size() == kKept) known.pop_front();
     return known.emplace_back(std::move(made));
@@ -66,7 +68,8 @@ std::vector<const sim::Check*> chosen_checks(const std::vector<std::string>& nam
 sim::MeasuredOracle oracle_of(const sim::TrialResult& trial, const sim::Oracle& reference) {
   return sim::MeasuredOracle({.initial_parameters = reference.initial_parameters,
                               .steps = steps_from_own_masters(trial.c, trial, reference),
-                              .single_device = reference.single_device});
+                              .single_device = reference.single_device,
+                              .single_device_mean = reference.single_device_mean});
 }
 
 Verdict verdict_of(const std::vector<sim::CheckResult>& checks) {

@@ -110,29 +110,33 @@ void for_each_pair(sim::OracleStep& a, const sim::OracleStep& b, const Function&
   tensors(a.clipped_gradients, b.clipped_gradients);
 }
 
+// Each number of `to` becomes f of itself and of `from`'s.
+template <typename Function>
+void combine(std::vector<sim::OracleStep>& to,
+             const std::vector<sim::OracleStep>& from,
+             const Function& f) {
+  for (std::size_t step = 0; step < to.size(); ++step) for_each_pair(to[step], from[step], f);
+}
+
 }  // namespace
 
-std::vector<sim::OracleStep> single_device_differences(const Case& c,
-                                                       const sim::Oracle& reference) {
-  std::vector<sim::OracleStep> usual;
+SingleDeviceDifferences single_device_differences(const Case& c, const sim::Oracle& reference) {
+  SingleDeviceDifferences differences;
+  auto& [usual, mean] = differences;
   for (int draw_number = 0; draw_number < kNumDraws; ++draw_number) {
     Case moved = on_single_device(c);
     moved.model.norm_eps += kEpsilonMove * draw_number;
-    std::vector<sim::OracleStep> draw = one_draw(moved, reference);
-    if (usual.empty()) {
-      usual = draw;
-      for (sim::OracleStep& step : usual) {
-        for_each_pair(step, step, [](double& sum, double) { sum = 0.0; });
-      }
+    const std::vector<sim::OracleStep> draw = one_draw(moved, reference);
+    if (draw_number == 0) {
+      usual = mean = draw;
+      combine(usual, draw, [](double& sum, double) { sum = 0.0; });
+      combine(mean, draw, [](double& sum, double) { sum = 0.0; });
     }
-    for (std::size_t step = 0; step < usual.size(); ++step) {
-      for_each_pair(usual[step], draw[step], [](double& sum, double x) { sum += x * x; });
-    }
+    combine(usual, draw, [](double& sum, double x) { sum += x * x / kNumDraws; });
+    combine(mean, draw, [](double& sum, double x) { sum += x / kNumDraws; });
   }
-  for (sim::OracleStep& step : usual) {
-    for_each_pair(step, step, [](double& sum, double) { sum = std::sqrt(sum / kNumDraws); });
-  }
-  return usual;
+  combine(usual, mean, [](double& sum, double) { sum = std::sqrt(sum); });
+  return differences;
 }
 
 }  // namespace lockstep::matrix

@@ -13,7 +13,13 @@ namespace lockstep::matrix {
 std::vector<sim::OracleStep> differences(const sim::TrialResult& trial,
                                          const std::vector<sim::OracleStep>& reference);
 
+// Of several draws of a single device's rounding, number by number.
+struct SingleDeviceDifferences {
+  std::vector<sim::OracleStep> usual;  // root mean square
+  std::vector<sim::OracleStep> mean;
+};
+
 // Runs the case on a single device. InternalError where it does not finish.
-std::vector<sim::OracleStep> single_device_differences(const Case& c, const sim::Oracle& reference);
+SingleDeviceDifferences single_device_differences(const Case& c, const sim::Oracle& reference);
 
 }  // namespace lockstep::matrix

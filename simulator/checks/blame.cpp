@@ -2,6 +2,7 @@
 #include "simulator/checks/blame.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "core/snapshot/stretches.h"
@@ -70,19 +71,28 @@ void blame(const TrialResult& trial,
            const Yardstick& against,
            std::span<const NamedSize> sizes,
            Place& place) {
+  const Explainer explainer{.sizes = sizes, .precision = trial.c.recipe.dtype};
+  const Values& reference = against.reference.values;
+  // Parts of one block may each be within the bound and not so together: then the worst is blamed.
   const RankShard* worst_holder = &shards.front();
   BlockError worst;
+  std::optional<std::string> hint;  // the same for every rank that is wrong, or none
   for (const RankShard& held : shards) {
     const BlockError own = against.worst(deviations_of(*held.shard, against.reference));
-    if (!own.holds()) place.ranks.push_back(held.rank);
-    if (!is_worse(excess(own.error, own.bound), excess(worst.error, worst.bound))) continue;
-    worst = own;
-    worst_holder = &held;
+    if (is_worse(excess(own.error, own.bound), excess(worst.error, worst.bound))) {
+      worst = own;
+      worst_holder = &held;
+    }
+    if (own.holds()) continue;
+    place.ranks.push_back(held.rank);
+    const std::string of_rank = explain(*held.shard, reference, own.block, explainer);
+    hint = hint.value_or(of_rank) == of_rank ? of_rank : "";
   }
-  // Parts of one block may each be within the bound and not so together.
-  if (place.ranks.empty()) place.ranks.push_back(worst_holder->rank);
-  const Explainer explainer{.sizes = sizes, .precision = trial.c.recipe.dtype};
-  place.hint = explain(*worst_holder->shard, against.reference.values, worst.block, explainer);
+  if (place.ranks.empty()) {
+    place.ranks.push_back(worst_holder->rank);
+    hint = explain(*worst_holder->shard, reference, worst.block, explainer);
+  }
+  place.hint = hint.value_or("");
   if (names_cause(place.hint)) return;
   const std::string sum = missing_sum_hint(trial, shards, against);
   if (!sum.empty()) place.hint = sum;

@@ -12,8 +12,7 @@
 
 namespace lockstep::sim {
 
-// Fills in the place's ranks, whose own part is wrong, and the hint that explains the worst of
-// them.
+// Fills in the place's ranks, whose own part is wrong, and the hint that explains all of them.
 void blame(const TrialResult& trial,
            std::span<const RankShard> shards,
            const Yardstick& against,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <iterator>
 
 #include "core/base/errors.h"
@@ -20,6 +21,8 @@ std::vector<std::string> products_equal_to(double ratio,
     return std::abs(a - b) <= tolerance * std::abs(b);
   };
   std::vector<std::string> names;
+  // As much as nothing is explained by anything.
+  if (equals(ratio, 1.0)) return names;
   for (const NamedSize& a : sizes) {
     const auto size = static_cast<double>(a.size);
     if (equals(ratio, size)) names.push_back(std::string(a.name));
@@ -78,22 +81,35 @@ HintTolerance hint_tolerance(Precision precision) {
   throw InternalError("unknown precision");
 }
 
+std::vector<NamedSize> with_targets(std::vector<NamedSize> sizes, std::int64_t targets) {
+  if (targets > 1) sizes.push_back({.name = kTargets, .size = targets});
+  return sizes;
+}
+
 std::string explain_ratio(double ratio,
                           std::span<const NamedSize> sizes,
                           const HintTolerance& tolerance) {
   // As many digits as the tolerance leaves.
   const int digits = std::min(6, static_cast<int>(-std::log10(tolerance.ratio)));
   const std::string text = fmt::format("x{:.{}g}", ratio, digits);
-  std::vector<NamedSize> groups;
-  std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(groups), [](const NamedSize& size) {
-    return size.name != kMicroBatches;
-  });
-  // The number of micro-batches is no group. It is never left out where it is the factor itself,
-  // alone or with a group; its quotients equal too much by chance.
-  std::vector<std::string> names = products_equal_to(ratio, groups, tolerance.ratio);
-  for (std::string& name : products_equal_to(ratio, sizes, tolerance.ratio)) {
-    const bool is_known = std::find(names.begin(), names.end(), name) != names.end();
-    if (!is_known && !is_quotient(name)) names.push_back(std::move(name));
+  const auto among = [&](std::initializer_list<std::string_view> left_out) {
+    std::vector<NamedSize> some;
+    std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(some), [&](const NamedSize& size) {
+      return std::find(left_out.begin(), left_out.end(), size.name) == left_out.end();
+    });
+    return products_equal_to(ratio, some, tolerance.ratio);
+  };
+  std::vector<std::string> names = among({kMicroBatches, kTargets});
+  // Many quotients lie near a ratio that is not known exactly.
+  if (tolerance.ratio > kExactHints.ratio) std::erase_if(names, is_quotient);
+  // The numbers of micro-batches and of targets are no groups. They are never left out where they
+  // are the factor themselves; their quotients equal too much by chance.
+  for (const std::vector<std::string>& more :
+       {among({kTargets}), among({"tp", "cp", "dp", "pp", "ep", "etp", "edp"})}) {
+    for (const std::string& name : more) {
+      const bool is_known = std::find(names.begin(), names.end(), name) != names.end();
+      if (!is_known && !is_quotient(name)) names.push_back(name);
+    }
   }
   return names.empty() ? text : fmt::format("{} = {}", text, fmt::join(names, " or "));
 }

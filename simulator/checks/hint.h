@@ -16,10 +16,14 @@ struct NamedSize {
   std::int64_t size = 0;
 };
 
-inline constexpr std::string_view kMicroBatches = "num_micro_batches";  // no group's size
+// No sizes of groups.
+inline constexpr std::string_view kMicroBatches = "num_micro_batches";
+inline constexpr std::string_view kTargets = "targets";
 
 // The sizes above 1 that a factor may come from. Expert ones only where the model has experts.
 std::vector<NamedSize> sizes_of(const Case& c);
+// And the number of targets that a mean is taken over.
+std::vector<NamedSize> with_targets(std::vector<NamedSize> sizes, std::int64_t targets);
 
 // How near a fit, and its ratio to a product of sizes, must be to be told.
 struct HintTolerance {
@@ -32,7 +36,8 @@ inline constexpr HintTolerance kExactHints = {.fit = 1e-6, .ratio = 1e-9};
 HintTolerance hint_tolerance(Precision precision);
 
 // "x0.5 = 1/tp or 1/dp": every product of at most two sizes (a, 1/a, a b, 1/(a b), a/b) that equals
-// the ratio, but no quotient with num_micro_batches; the ratio alone where none does.
+// the ratio, but no quotient with num_micro_batches or targets, and none at all of a ratio that is
+// not exact; the ratio alone where none does, or where it is 1.
 std::string explain_ratio(double ratio,
                           std::span<const NamedSize> sizes,
                           const HintTolerance& tolerance = kExactHints);

@@ -45,7 +45,8 @@ class LossComparison {
              .reference = oracle.loss,
              .bound = measures.loss_bound,
              .error = loss_error},
-            losses);
+            losses,
+            oracle.num_targets());
     tally_.end_stage();
   }
 
@@ -72,7 +73,8 @@ class LossComparison {
              .reference = oracle.micro_batch_losses[index],
              .bound = measures.micro_batch_loss_bounds[index],
              .error = loss_error},
-            losses);
+            losses,
+            oracle.targets[index]);
   }
 
   void compare_targets(const std::string& where,
@@ -105,8 +107,8 @@ class LossComparison {
     }
   }
 
-  void compare(const Scalar& scalar, std::span<const RankValue> values) {
-    compare_with_reference(scalar, values, sizes_, tally_);
+  void compare(const Scalar& scalar, std::span<const RankValue> values, std::int64_t targets) {
+    compare_with_reference(scalar, values, with_targets(sizes_, targets), tally_);
     compare_across_ranks(scalar, values, tally_);
   }
 

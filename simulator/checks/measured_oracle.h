@@ -23,8 +23,11 @@ struct StepMeasures {
   double parameter_norm_bound = kBoundF64;
 };
 
-// How far the single-device run itself is from the reference, by tensor: ‖difference‖ over the
-// larger of ‖tensor‖ and a hundredth of ‖all tensors‖ of the step and kind.
+// How far the single-device run itself is from the reference beyond the luck of rounding, by
+// tensor: ‖difference‖ over the larger of ‖tensor‖ and a hundredth of ‖all tensors‖ of the step and
+// kind. What scatters from draw to draw is rounding, which an ill-conditioned model may amplify a
+// hundredfold, and counts an eighth; what most of is the same in every draw is none, and counts
+// whole.
 struct SingleDeviceError {
   double error = 0.0;
   std::string where = {};

@@ -43,7 +43,8 @@ class NormComparison {
                         .step = step,
                         .reference = oracle.steps()[step].*kind.reference,
                         .bound = oracle.measures(step).*kind.bound};
-    compare_with_reference(scalar, values_of(step, kind), sizes_, tally_);
+    const std::int64_t targets = oracle.steps()[step].num_targets();
+    compare_with_reference(scalar, values_of(step, kind), with_targets(sizes_, targets), tally_);
   }
 
   void compare_across(std::size_t step, const NormKind& kind) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,10 @@ struct OracleTensor {
 };
 
 struct OracleStep {
+  std::int64_t num_targets() const {
+    return std::accumulate(targets.begin(), targets.end(), std::int64_t{0});
+  }
+
   std::vector<double> micro_batch_losses;  // by global micro-batch: loss sum / max(targets, 1)
   std::vector<std::int64_t> targets;       // by global micro-batch
   // The objective: token norm: all loss sums / max(all targets, 1); micro-batch norm: mean of
@@ -40,6 +45,9 @@ struct Oracle {
   // starts each step where that run stood: differences of all that an OracleStep holds but targets
   // and parameters. What f32 and bf16 are held against (architecture, section 6); none for f64.
   std::vector<OracleStep> single_device = {};
+  // The mean of the same differences over the draws of which those are the root mean square: what a
+  // single device gets wrong alike in all of them.
+  std::vector<OracleStep> single_device_mean = {};
 };
 
 }  // namespace lockstep::sim

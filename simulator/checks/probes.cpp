@@ -17,8 +17,10 @@ namespace lockstep::sim {
 namespace {
 
 constexpr std::string_view kPrefix = "probe.";
-constexpr std::string_view kNorms[] = {"grad_norm.", "param_norm."};
+constexpr std::string_view kGradNorm = "grad_norm.";
+constexpr std::string_view kParamNorm = "param_norm.";
 constexpr std::string_view kZeros = "grad_zeros.";
+constexpr std::string_view kAreas[] = {kGradNorm, kParamNorm, kZeros};
 constexpr std::string_view kOnes = "ones";
 constexpr std::string_view kPlanted = "planted";
 constexpr std::string_view kSingle = "single.";
@@ -72,7 +74,7 @@ std::optional<std::int64_t> elements_of(std::string_view planted,
 std::optional<Probe> probe_of(const std::string& label,
                               std::size_t index,
                               const std::vector<OracleTensor>& parameters) {
-  for (const std::string_view area : {kNorms[0], kNorms[1], kZeros}) {
+  for (const std::string_view area : kAreas) {
     const std::string head = std::string(kPrefix) + std::string(area);
     if (!label.starts_with(head)) continue;
     const std::string planted = label.substr(head.size());
@@ -116,23 +118,26 @@ std::string missing_probe(const TrialResult& trial,
     return holds(labels, label) ? "" : "no rank reports " + label;
   };
   std::string missing = lacks(kZeros, kPlanted);
-  bool has[2] = {false, false};
-  bool planted[2] = {false, false};
-  for (const std::string_view area : kNorms) {
+  struct {
+    bool is_there = false;
+    bool is_planted = false;
+  } whole, cut;
+  for (const std::string_view area : {kGradNorm, kParamNorm}) {
     if (missing.empty()) missing = lacks(area, kOnes);
   }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const std::string& name = parameters[i].name;
-    for (const std::string_view area : {kNorms[0], kNorms[1], kZeros}) {
+    for (const std::string_view area : kAreas) {
       if (missing.empty()) missing = lacks(area, name);
     }
-    const std::size_t cut = is_cut(trial, i, name) ? 1 : 0;
-    has[cut] = true;
-    if (lacks(kNorms[0], std::string(kSingle) + name).empty()) planted[cut] = true;
+    auto& kind = is_cut(trial, i, name) ? cut : whole;
+    kind.is_there = true;
+    if (lacks(kGradNorm, std::string(kSingle) + name).empty()) kind.is_planted = true;
   }
   if (!missing.empty()) return missing;
-  if (has[0] && !planted[0]) return "no rank reports a single one in a parameter that is not cut";
-  if (has[1] && !planted[1]) return "no rank reports a single one in a parameter that is cut";
+  const std::string none = "no rank reports a single one in a parameter that is ";
+  if (whole.is_there && !whole.is_planted) return none + "not cut";
+  if (cut.is_there && !cut.is_planted) return none + "cut";
   return "";
 }
 
@@ -197,9 +202,10 @@ void compare_probes(const TrialResult& trial, const MeasuredOracle& oracle, Tall
   }
   const std::string missing = missing_probe(trial, parameters, labels);
   if (!missing.empty()) tally.fail(missing);
-  // Micro-batches have no part in counting.
+  // Counts are summed over the ranks of one model.
   std::vector<NamedSize> sizes = sizes_of(trial.c);
-  std::erase_if(sizes, [](const NamedSize& size) { return size.name == kMicroBatches; });
+  std::erase_if(sizes,
+                [](const NamedSize& size) { return size.name != "tp" && size.name != "pp"; });
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::optional<Probe> probe = probe_of(labels[i], i, parameters);
     if (!probe.has_value()) {

@@ -84,6 +84,7 @@ CheckResult compare_tensors(const std::string& check,
   for (std::size_t step = 0; step < oracle.steps().size(); ++step) {
     const std::vector<OracleTensor>& references = oracle.steps()[step].*kind.reference;
     const std::vector<BlockMeasure>& measures = oracle.measures(step).*kind.measures;
+    comparison.explain_with_targets(oracle.steps()[step].num_targets());
     comparison.tally().expect(static_cast<std::int64_t>(references.size()) * num_holders(trial.c));
     for (std::size_t i = 0; i < references.size(); ++i) {
       const TensorId id{.kind = kind.kind, .step = step, .index = i, .name = references[i].name};

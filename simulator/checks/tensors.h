@@ -31,6 +31,10 @@ class TensorComparison {
   TensorComparison(const TrialResult& trial, std::string check);
 
   Tally& tally() { return tally_; }
+  // What a factor in the step at hand may come from, besides group sizes.
+  void explain_with_targets(std::int64_t targets) {
+    sizes_ = with_targets(sizes_of(trial_.c), targets);
+  }
   CheckResult conclude() && { return std::move(tally_).conclude(); }
 
   // One comparison a shard. Those of ranks that lack the tensor are left out.

@@ -41,16 +41,14 @@ bool is_head_norm(const ParameterSpec& spec) {
          spec.name.find(".k_layernorm.") != std::string::npos;
 }
 
-void drop_tp_sums(Plans& plans, const ChosenParameters& chosen) {
+void drop_tp_sums(Plans& plans, ChosenParameters chosen) {
   std::erase_if(plans.finalize.entries, [&](const FinalizeEntry& entry) {
     return entry.action == FinalizeAction::kSumParameter && entry.group == GroupKind::kTp &&
            chosen(spec_of(plans.table, entry.parameter));
   });
 }
 
-void count_on_first_rank(CountPlan& plan,
-                         const ParameterTable& table,
-                         const ChosenParameters& chosen) {
+void count_on_first_rank(CountPlan& plan, const ParameterTable& table, ChosenParameters chosen) {
   // Without a sum there is no other rank.
   if (plan.sums.empty()) return;
   for (CountEntry& entry : plan.entries) {

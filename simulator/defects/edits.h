@@ -1,7 +1,6 @@
 // The edits that defects are made of: each changes entries of a plan and nothing else.
 #pragma once
 
-#include <functional>
 #include <string_view>
 
 #include "simulator/defects/trial_setup.h"
@@ -16,7 +15,7 @@ void sum_buckets_again(FinalizePlan& plan);
 void rescale(FinalizePlan& plan, double factor);
 
 // Which rows of the table of parameters.
-using ChosenParameters = std::function<bool(const ParameterSpec&)>;
+using ChosenParameters = bool (*)(const ParameterSpec&);
 
 // Every tensor rank holds all of it, and its gradient is a term of a sum over tp.
 bool is_partial_over_tp(const ParameterSpec& spec);
@@ -24,12 +23,10 @@ bool is_partial_over_tp(const ParameterSpec& spec);
 bool is_head_norm(const ParameterSpec& spec);
 
 // Drops the sums over tp of these parameters' gradients.
-void drop_tp_sums(Plans& plans, const ChosenParameters& chosen);
+void drop_tp_sums(Plans& plans, ChosenParameters chosen);
 
 // Counts these on the first tensor rank only.
-void count_on_first_rank(CountPlan& plan,
-                         const ParameterTable& table,
-                         const ChosenParameters& chosen);
+void count_on_first_rank(CountPlan& plan, const ParameterTable& table, ChosenParameters chosen);
 
 // Drops the calls whose labels begin so.
 void drop_calls(TrialSetup& setup, std::string_view label);

@@ -17,6 +17,12 @@ void dp_reduction_missing(const Case&, TrialSetup& setup) {
 
 void dp_reduction_twice(const Case&, TrialSetup& setup) { sum_buckets_again(setup.plans.finalize); }
 
+void finalized_twice(const Case&, TrialSetup& setup) {
+  std::vector<FinalizeEntry>& entries = setup.plans.finalize.entries;
+  const std::vector<FinalizeEntry> once = entries;
+  entries.insert(entries.end(), once.begin(), once.end());
+}
+
 void only_the_last_micro_batch(const Case&, TrialSetup& setup) {
   for (MicroBatchEntry& entry : setup.plans.accumulation.micro_batches) entry.keep = 0.0;
 }
@@ -63,7 +69,7 @@ std::vector<Defect> gradient_sum_rows() {
        .visible_when = both("dp > 1", kAnyTarget),
        .edit = dp_reduction_missing},
       {.id = "B146-only-the-last-micro-batch-counts",
-       .source = "NVIDIA/Megatron-LM #7186, NVIDIA-NeMo/Automodel #3530",
+       .source = "NVIDIA/Megatron-LM #7186",
        .summary = "every micro-batch clears what those before it have accumulated",
        .visible_when = both("num_micro_batches > 1", kMostTargets),
        .edit = only_the_last_micro_batch},
@@ -78,7 +84,7 @@ std::vector<Defect> gradient_sum_rows() {
        .visible_when = both("num_micro_batches > 1", kMostTargets),
        .edit = only_the_first_micro_batch},
       {.id = "T20-no-sync-left-on",
-       .source = "semantics, section 12, trap 20; pytorch/pytorch #144530",
+       .source = "NVIDIA/Megatron-LM core/distributed (semantics, section 12, trap 20)",
        .summary = "no micro-batch leaves no_sync, so that no bucket is ever summed over data ranks",
        .visible_when = both(kOverlapped, kAnyTarget),
        .edit = no_sync_left_on},
@@ -88,13 +94,19 @@ std::vector<Defect> gradient_sum_rows() {
        .visible_when = both(kOverlappedSeveral, kMostTargets),
        .edit = reduced_at_every_micro_batch},
       {.id = "T20-reduced-too-early",
-       .source = "semantics, section 12, trap 20",
+       .source = "NVIDIA/Megatron-LM core/distributed (semantics, section 12, trap 20)",
        .summary = "buckets are summed over data ranks in the first micro-batch, without the later "
                   "ones",
        .visible_when = both(kOverlappedSeveral, kMostTargets),
        .edit = reduced_after_the_first_micro_batch},
+      {.id = "T21-finalized-twice",
+       .source = "NVIDIA/Megatron-LM finalize_model_grads (semantics, section 12, trap 21)",
+       .summary = "two schedule calls in one optimizer step finalise gradients twice: sums and "
+                  "scalings are done again",
+       .visible_when = both("(loss_norm == token || tp > 1 && sp)", kMostTargets),
+       .edit = finalized_twice},
       {.id = "T21-dp-reduction-twice",
-       .source = "semantics, section 5.5 and section 12, trap 21",
+       .source = "NVIDIA/Megatron-LM finish_grad_sync (semantics, section 5.5)",
        .summary = "gradients that are already summed over the data-parallel ranks are summed again",
        .visible_when = both("dp > 1", kAnyTarget),
        .edit = dp_reduction_twice},

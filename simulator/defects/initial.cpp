@@ -1,4 +1,6 @@
 // Initial values and samples: shards of another model, copies that differ, data read twice.
+#include <algorithm>
+
 #include "simulator/defects/conditions.h"
 #include "simulator/defects/edits.h"
 #include "simulator/defects/rows.h"
@@ -6,11 +8,10 @@
 namespace lockstep::sim {
 namespace {
 
-// The first part, whatever the rank's place on tp: no rank is anywhere else on pp.
 void one_seed_for_all_shards(const Case& c, TrialSetup& setup) {
   if (c.layout.tp == 1) return;
   for (InitEntry& entry : setup.plans.init.entries) {
-    if (entry.cut.has_value()) entry.cut->axis = Axis::kPp;
+    if (entry.cut.has_value()) entry.part = 0;
   }
 }
 
@@ -41,6 +42,15 @@ void gate_and_up_cut_as_one(const Case& c, TrialSetup& setup) {
     entry.cut->part_size *= entry.cut->num_blocks;
     entry.cut->num_blocks = 1;
   }
+}
+
+void batch_sized_by_the_world(const Case& c, TrialSetup& setup) {
+  if (c.layout.tp == 1) return;
+  const std::int64_t count = std::max<std::int64_t>(num_micro_batches(c) / c.layout.tp, 1);
+  AccumulationPlan& plan = setup.plans.accumulation;
+  setup.plans.batch.num_micro_batches = count;
+  plan.micro_batches.resize(static_cast<std::size_t>(count));
+  plan.micro_batches.back().starts_sums = !plan.sums.empty();
 }
 
 void every_data_rank_reads_the_same(const Case& c, TrialSetup& setup) {
@@ -82,8 +92,15 @@ std::vector<Defect> initial_rows() {
                   "samples",
        .visible_when = "dp > 1",
        .edit = every_data_rank_reads_the_same},
+      {.id = "B155-batch-sized-by-the-world",
+       .source = "axolotl-ai-cloud/axolotl #3444",
+       .summary =
+           "the batch is sized by the world, as if tensor ranks too read samples of their own, "
+           "and a part of it is never read",
+       .visible_when = "tp > 1 && num_micro_batches > 1",
+       .edit = batch_sized_by_the_world},
       {.id = "S56-replicas-from-own-seeds",
-       .source = "semantics, section 5.6",
+       .source = "NVIDIA/Megatron-LM broadcast_params (semantics, section 5.6)",
        .summary = "parameters are not broadcast at the start, and each replica has drawn its own",
        .visible_when = "dp > 1",
        .edit = replicas_from_own_seeds},

@@ -6,14 +6,12 @@
 namespace lockstep::sim {
 namespace {
 
-constexpr int kSumOfLogits = 2;  // row of the statistics
-
 // The width of a shard for the vocabulary, and a mean over the shard that nothing joins.
 void smoothing_over_own_shard(const Case& c, TrialSetup& setup) {
   CrossEntropyPlan& plan = setup.plans.cross_entropy;
   if (plan.sums.empty() || c.recipe.label_smoothing == 0.0) return;
   const auto width = static_cast<double>(plan.width);
-  for (LogitSum& sum : plan.sums) sum.count = kSumOfLogits - sum.first;
+  for (LogitSum& sum : plan.sums) sum.count = kSumOfLogitsRow - sum.first;
   plan.smoothing = {.weight = c.recipe.label_smoothing * width / (width - 1.0),
                     .vocabulary = plan.width};
 }
@@ -44,6 +42,14 @@ void token_mean_never_divided(const Case&, TrialSetup& setup) {
 void divided_by_micro_batches_too(const Case& c, TrialSetup& setup) {
   if (c.recipe.loss_norm != LossNorm::kToken) return;
   setup.plans.loss.factor /= static_cast<double>(num_micro_batches(c));
+}
+
+// Each rank divides by what it counted itself.
+void counts_not_summed_over_dp(const Case& c, TrialSetup& setup) {
+  if (c.recipe.loss_norm != LossNorm::kToken) return;
+  std::erase_if(setup.plans.finalize.entries, [](const FinalizeEntry& entry) {
+    return entry.action == FinalizeAction::kSumTotals;
+  });
 }
 
 // Each micro-batch is divided by its own count and all are averaged, as the other normalisation
@@ -83,8 +89,8 @@ std::vector<Defect> loss_rows() {
        .edit = gathered_logits_as_a_shard},
       {.id = "B42-token-mean-never-divided",
        .source = "NVIDIA-NeMo/Megatron-Bridge #4974",
-       .summary = "the finalizer that divides by the global token count is hidden behind a copied "
-                  "config",
+       .summary = "gradients are never divided by the global token count: the finalizer is hidden "
+                  "behind a copied config",
        .visible_when = both("loss_norm == token", kMostTargets),
        .edit = token_mean_never_divided},
       {.id = "B45-divided-by-micro-batches-too",
@@ -93,27 +99,34 @@ std::vector<Defect> loss_rows() {
                   "micro-batches as well",
        .visible_when = both("loss_norm == token && num_micro_batches > 1", kAnyTarget),
        .edit = divided_by_micro_batches_too},
-      {.id = "B47-mean-of-micro-batch-means",
-       .source = "pytorch/torchtitan #4167",
+      {.id = "S62-mean-of-micro-batch-means",
+       .source = "NVIDIA/Megatron-LM pipeline_parallel/schedules.py (semantics, section 6.2)",
        .summary =
            "each micro-batch is divided by its own target count and all weigh the same where "
            "a mean over tokens is asked",
        .visible_when = both("loss_norm == token", kUnequalCounts),
        .edit = mean_of_micro_batch_means},
-      {.id = "B155-averaged-over-the-world",
-       .source = "axolotl-ai-cloud/axolotl #3444",
+      {.id = "S53-averaged-over-the-world",
+       .source = "NVIDIA/Megatron-LM core/distributed (semantics, section 5.3)",
        .summary = "gradients are divided by the world size where only the data-parallel ranks hold "
                   "different samples",
        .visible_when = both("tp > 1", kAnyTarget),
        .edit = averaged_over_the_world},
+      {.id = "S07-counts-not-summed-over-dp",
+       .source = "NVIDIA/Megatron-LM finalize_model_grads (semantics, section 7)",
+       .summary = "gradients that are summed over data ranks are divided by the targets of one of "
+                  "them",
+       .visible_when = both("dp > 1 && loss_norm == token", kMostTargets),
+       .edit = counts_not_summed_over_dp},
+      // Below f64 rounding may hide a column of padding beside many real ones.
       {.id = "S28-padding-in-the-softmax",
-       .source = "semantics, sections 2.8 and 13",
+       .source = "NVIDIA/Megatron-LM tensor_parallel/cross_entropy.py (semantics, section 2.8)",
        .summary = "padded vocabulary columns take part in the softmax, so that the loss depends on "
                   "tp",
        .visible_when = both("vocab_size % (vocab_divisor * tp) != 0 && dtype == f64", kAnyTarget),
        .edit = padding_in_the_softmax},
       {.id = "Th-report-aliases-the-division",
-       .source = "semantics, section 6.1 and section 12, short list (h)",
+       .source = "NVIDIA/Megatron-LM pipeline_parallel/schedules.py (semantics, section 6.1)",
        .summary = "the loss is divided in place while the report still refers to it",
        .visible_when = "loss_norm == micro_batch && (mask == full || " +
                        both("num_micro_batches > 1", kAnyTarget) + ")",

@@ -15,7 +15,7 @@ void head_vector_left_out(const Case&, TrialSetup& setup) {
   count_on_first_rank(setup.plans.gradient_zeros, setup.plans.table, is_head_vector);
 }
 
-void masters_lose_the_marker(const Case&, TrialSetup& setup) {
+void shards_left_out_of_the_parameter_norm(const Case&, TrialSetup& setup) {
   count_on_first_rank(setup.plans.parameter_norm, setup.plans.table, is_cut);
 }
 
@@ -48,16 +48,16 @@ std::vector<Defect> norm_rows() {
       {.id = "B12-head-vector-left-out-of-the-norm",
        .source = "NVIDIA/Megatron-LM #7530",
        .summary =
-           "a small vector with an entry a head is cut over tp without a mark, and counted on "
-           "the first rank only",
+           "a small vector that is cut by heads (here the bias of linear_qkv) lacks the mark of a "
+           "shard, and counts on the first rank only",
        .visible_when = "tp > 1 && bias && attention == causal",
        .edit = head_vector_left_out},
-      {.id = "B51-masters-lose-the-marker",
-       .source = "NVIDIA/Megatron-LM #6470",
-       .summary = "masters do not inherit the mark that they are shards, and the parameter norm "
-                  "leaves those of all but the first rank out",
+      {.id = "S88-shards-left-out-of-the-parameter-norm",
+       .source = "NVIDIA/Megatron-LM calc_params_l2_norm (semantics, sections 2.5 and 8.8)",
+       .summary = "the parameter norm takes shards for copies and counts those of the first tensor "
+                  "rank only",
        .visible_when = "tp > 1",
-       .edit = masters_lose_the_marker},
+       .edit = shards_left_out_of_the_parameter_norm},
       {.id = "B56-shards-left-out-of-the-norm",
        .source = "deepspeedai/DeepSpeed #5411",
        .summary = "shards are taken for copies, and the gradient norm counts those of the first "
@@ -70,18 +70,18 @@ std::vector<Defect> norm_rows() {
        .visible_when = "tp > 1",
        .edit = copies_counted},
       {.id = "S83-eps-on-every-rank",
-       .source = "semantics, section 8.3",
+       .source = "NVIDIA/Megatron-LM optimizer/clip_grads.py (semantics, section 8.3)",
        .summary = "the eps beside the gradient norm is added on every rank, within the sum",
        .visible_when = "tp > 1",
        .edit = eps_on_every_rank},
       {.id = "Tj-decay-by-flat-shape",
-       .source = "semantics, section 12, short list (j)",
+       .source = "NVIDIA/Megatron-LM distributed optimizer (semantics, section 12, short list (j))",
        .summary = "weight decay is decided by the shape of the flat shard, and matrices get none",
        .visible_when = "lr * weight_decay >= 1e-5",
        .edit = decay_by_flat_shape},
-      {.id = "Tk-clip-by-own-norm",
-       .source = "semantics, section 12, short list (k)",
-       .summary = "each rank clips by the norm of what it holds itself",
+      {.id = "S82-clip-by-own-norm",
+       .source = "NVIDIA/Megatron-LM optimizer/clip_grads.py (semantics, section 8.2)",
+       .summary = "each rank clips by its own term of the norm, which nothing sums over tp",
        .visible_when = "tp > 1",
        .edit = clip_by_own_norm},
   };

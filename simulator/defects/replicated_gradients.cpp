@@ -92,7 +92,7 @@ std::vector<Defect> replicated_gradient_rows() {
        .visible_when = both("tp > 1 && sp && bias", kAnyTarget),
        .edit = row_bias_not_summed},
       {.id = "T09-sequence-norms-averaged",
-       .source = "semantics, section 12, trap 9; NVIDIA-NeMo/Automodel #3822",
+       .source = "semantics, section 12, trap 9",
        .summary =
            "terms of a sum over tokens are averaged over tp as if every rank had computed the "
            "whole",

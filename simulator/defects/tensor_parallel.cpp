@@ -11,21 +11,10 @@ Tensor left_partial(const RankContext&, const CollectiveSite&, const Tensor& gra
   return gradient;
 }
 
-Tensor slice_of_columns(const RankContext& context,
-                        const CollectiveSite& site,
-                        const Tensor& x,
-                        int part) {
-  const std::int64_t width = x.shape.last() / context.group_size(site.group);
-  return columns(context.ops, x, width * part, width);
-}
-
-Tensor own_columns(const RankContext& context, const CollectiveSite& site, const Tensor& x) {
-  return slice_of_columns(context, site, x, context.group_rank(site.group).value);
-}
-
 Tensor next_ranks_columns(const RankContext& context, const CollectiveSite& site, const Tensor& x) {
   const int next = (context.group_rank(site.group).value + 1) % context.group_size(site.group);
-  return slice_of_columns(context, site, x, next);
+  const std::int64_t width = x.shape.last() / context.group_size(site.group);
+  return columns(context.ops, x, width * next, width);
 }
 
 void with_backward(TrialSetup& setup,
@@ -50,8 +39,10 @@ void gather_takes_the_wrong_part(const Case&, TrialSetup& setup) {
 }
 
 void shared_kv_gradient_missing(const Case&, TrialSetup& setup) {
-  with_backward(
-      setup, MappingKind::kGatherLastReduce, "gather_last without backward sum", own_columns);
+  with_backward(setup,
+                MappingKind::kGatherLastReduce,
+                "gather_last without backward sum",
+                setup.plans.mappings.of(MappingKind::kGatherLast).backward);
 }
 
 void kv_group_by_remainder(const Case& c, TrialSetup& setup) {
@@ -87,28 +78,28 @@ std::vector<Defect> tensor_parallel_rows() {
        .visible_when = "tp > 1 && bias",
        .edit = row_bias_on_every_rank},
       {.id = "S21-copy-without-backward-sum",
-       .source = "semantics, section 2.1",
+       .source = "NVIDIA/Megatron-LM tensor_parallel/mappings.py (semantics, section 2.1)",
        .summary = "the gradient of a tensor-parallel map's input stays a partial sum on each rank",
        .visible_when = both("tp > 1 && !sp", kAnyTarget),
        .edit = copy_without_backward_sum},
       {.id = "S21-gather-takes-the-wrong-part",
-       .source = "semantics, section 2.1",
+       .source = "NVIDIA/Megatron-LM tensor_parallel/mappings.py (semantics, section 2.1)",
        .summary = "the backward of a gather takes the next rank's part of the gradient",
        .visible_when = both("tp > 1 && gather_output", kAnyTarget),
        .edit = gather_takes_the_wrong_part},
       {.id = "S21-gather-without-backward-sum",
-       .source = "semantics, section 2.1; NVIDIA/Megatron-LM #1699",
+       .source = "NVIDIA/Megatron-LM #1699 (semantics, section 2.1)",
        .summary =
            "the backward of the sequence gather only slices, as if all ranks had one gradient",
        .visible_when = both("tp > 1 && sp", kAnyTarget),
        .edit = gather_without_backward_sum},
       {.id = "T23-kv-group-by-remainder",
-       .source = "semantics, section 12, trap 23",
+       .source = "NVIDIA/Megatron-LM transformer/attention.py (semantics, section 12, trap 23)",
        .summary = "with fewer kv heads than ranks a rank takes the group of its remainder",
        .visible_when = std::string(kSharedKvHeads) + " && num_key_value_heads > 1",
        .edit = kv_group_by_remainder},
       {.id = "T23-query-slice-forgotten",
-       .source = "semantics, section 12, trap 23",
+       .source = "NVIDIA/Megatron-LM transformer/attention.py (semantics, section 12, trap 23)",
        .summary = "all ranks that share a kv head compute its first query heads",
        .visible_when = std::string(kSharedKvHeads),
        .edit = query_slice_forgotten},

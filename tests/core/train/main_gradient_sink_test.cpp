@@ -228,6 +228,19 @@ TEST(MainGradientSink, WaitingForABucketThatWasNeverStartedNamesIt) {
       << text;
 }
 
+TEST(MainGradientSink, ASumOfTheStepBeforeIsNoneOfThisOne) {
+  const std::string text = failure([](const Work& work) {
+    work.sink.begin_micro_batch(1);
+    work.add_last(kWhole, 1.0);
+    work.sink.wait({0}, "finalize.dp_wait.bucket0");
+    work.sink.begin_step();
+    work.sink.begin_micro_batch(1);
+    work.sink.wait({0}, "finalize.dp_wait.bucket0");
+  });
+  EXPECT_NE(text.find("bucket0 is waited for, but its sum was never started"), std::string::npos)
+      << text;
+}
+
 TEST(MainGradientSink, WithoutSumsEveryMicroBatchOnlyAccumulates) {
   AccumulationPlan plan = two_sums();
   plan.sums.clear();

@@ -122,6 +122,7 @@ std::vector<PlanEdit> edits_before_backward() {
       {"init_parameter", [](Plans& p) { p.init.entries[1].parameter = {4}; }},
       {"init_seed", [](Plans& p) { p.init.entries[1].seed += 1; }},
       {"init_seed_axis", [](Plans& p) { p.init.entries[1].seed_axis = Axis::kTp; }},
+      {"init_part", [](Plans& p) { p.init.entries[2].part = 0; }},
       {"init_fan_in", [](Plans& p) { p.init.entries[2].fan_in += 1; }},
       {"init_cut", [](Plans& p) { p.init.entries[2].cut->axis = Axis::kDp; }},
       {"batch_num_micro_batches", [](Plans& p) { p.batch.num_micro_batches += 1; }},

@@ -333,6 +333,8 @@ FakeTrial make_trial(FakeLayout layout, const FakeRecipe& recipe) {
     }
     if (recipe.dtype != Precision::kF64) {
       fake.oracle.single_device.push_back(less(step, fake.oracle.steps.back()));
+      // One draw: all of it might be no rounding, and none of it is more than that.
+      fake.oracle.single_device_mean.push_back(fake.oracle.single_device.back());
     }
   }
   for (RankResult& rank : fake.trial.ranks) {

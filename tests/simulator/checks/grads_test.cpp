@@ -321,7 +321,7 @@ TEST(GradsCheck, FailsBelowF64WithoutASingleDeviceRun) {
 
 TEST(GradsCheck, FailsInF64WhereItIsHeldAgainstASingleDeviceRun) {
   FakeTrial fake = make_trial({1, 1});
-  fake.oracle.single_device = fake.oracle.steps;
+  fake.oracle.single_device = fake.oracle.single_device_mean = fake.oracle.steps;
   const CheckResult result = run(fake);
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   EXPECT_EQ(result.reason, "a single-device run is no measure in f64");

@@ -38,9 +38,9 @@ Case dense_case(const std::string& settings) {
 
 TEST(DefectHints, AScaledGradientIsAProductOfGroupSizes) {
   const Case uneven = linear_case(Mask::kUneven);
-  EXPECT_EQ(worst_place(uneven, "B155-averaged-over-the-world").hint, "x0.5 = 1/tp");
+  EXPECT_EQ(worst_place(uneven, "S53-averaged-over-the-world").hint, "x0.5 = 1/tp");
   EXPECT_EQ(worst_place(uneven, "T21-dp-reduction-twice").hint, "x3 = dp");
-  EXPECT_EQ(worst_place(linear_case(Mask::kSingle), "B47-mean-of-micro-batch-means").hint,
+  EXPECT_EQ(worst_place(linear_case(Mask::kSingle), "S62-mean-of-micro-batch-means").hint,
             "x0.0833333 = 1/(dp*num_micro_batches)");
   EXPECT_EQ(
       worst_place(dense_case(R"("loss_norm":"token")"), "B45-divided-by-micro-batches-too").hint,
@@ -90,7 +90,7 @@ TEST(DefectHints, TheFirstTensorUpstreamIsNamed) {
 }
 
 TEST(DefectHints, UnevenMeansHaveNoConstantRatioAndNoHintClaimsOne) {
-  EXPECT_EQ(worst_place(linear_case(Mask::kUneven), "B47-mean-of-micro-batch-means").hint, "");
+  EXPECT_EQ(worst_place(linear_case(Mask::kUneven), "S62-mean-of-micro-batch-means").hint, "");
 }
 
 TEST(DefectHints, AReportedLossDividedInPlaceHasItsFactor) {

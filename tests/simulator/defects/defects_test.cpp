@@ -39,7 +39,7 @@ constexpr const char* kCases[] = {
     R"("tp":2,"sp":true,"dtype":"bf16","step_api":"split")",
     R"("dp":2,"overlap":["grad"],"mask":"none")",
     R"("preset":"tiny-dense","dp":2,"global_batch":2,"overlap":["grad"])",
-    R"("vocab_size":96,"vocab_divisor":1,"weight_decay":0)",
+    R"("vocab_size":96,"vocab_divisor":1,"weight_decay":0,"loss_norm":"micro_batch")",
 };
 
 std::vector<NamedCase> small_matrix() {
@@ -77,8 +77,8 @@ TEST_P(EachDefect, IsCaughtWhereItIsVisibleAndLeavesTheBitsWhereItChangesNothing
     states.insert(judgement.state);
   }
   // A condition that never holds, or always does, would prove nothing.
-  EXPECT_GT(states.count(MutantState::kInert), 0U);
   EXPECT_GT(states.count(MutantState::kCaught), 0U);
+  EXPECT_LT(states.count(MutantState::kCaught), states.size());
 }
 
 // Few small micro-batches over many seeds: draws without any target, and with equal counts.
@@ -109,7 +109,9 @@ std::vector<Case> small_batches(const Case& base) {
 
 std::vector<Case> bases() {
   return {
-      case_from_json(R"({"preset":"tiny-linear","tp":2,"seq":4,"loss_norm":"token"})"),
+      case_from_json(
+          R"({"preset":"tiny-linear","tp":2,"seq":4,"loss_norm":"token","gather_output":true,
+              "weight_decay":0.1})"),
       case_from_json(
           R"({"preset":"tiny-dense","tp":4,"hidden_size":16,"intermediate_size":16,"head_dim":4,
               "vocab_size":20,"vocab_divisor":2,"bias":true,"label_smoothing":0.1,
@@ -123,14 +125,17 @@ std::vector<Case> bases() {
 TEST_P(EachDefect, PromisesToBeSeenOnlyWhereTheDrawOfFewTokensCannotHideIt) {
   const Expression visible_when = Expression::parse(defect().visible_when);
   CaseRunner runner((RunOptions()));
+  int num_visible = 0;
   for (const Case& base : bases()) {
     for (const Case& clean : small_batches(base)) {
       if (!visible_when.holds(clean)) continue;
+      ++num_visible;
       Case edited = clean;
       edited.defects = {defect().id};
       EXPECT_EQ(runner.run("edited", edited).verdict, Verdict::kFail) << case_to_json(edited);
     }
   }
+  EXPECT_GT(num_visible, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Defects,
@@ -160,7 +165,6 @@ TEST(Defects, RowsAreWholeAndEachIdIsThereOnce) {
     EXPECT_FALSE(defect.source.empty() || defect.summary.empty() || defect.edit == nullptr);
     EXPECT_NO_THROW(Expression::parse(defect.visible_when)) << defect.id;
   }
-  EXPECT_GE(ids.size(), 25U);
 }
 
 TEST(Defects, AreInTheOrderOfTheirNumbers) {
@@ -169,15 +173,15 @@ TEST(Defects, AreInTheOrderOfTheirNumbers) {
   const auto place = [&](const std::string& id) { return std::find(ids.begin(), ids.end(), id); };
   EXPECT_EQ(ids.front(), "B01-split-step-skips-tp-sum");
   EXPECT_LT(place("B27-dp-reduction-missing"), place("B105-gate-and-up-cut-as-one"));
-  EXPECT_LT(place("B155-averaged-over-the-world"), place("S56-replicas-from-own-seeds"));
-  EXPECT_LT(place("T21-dp-reduction-twice"), place("Tk-clip-by-own-norm"));
+  EXPECT_LT(place("B152-every-data-rank-reads-the-same"), place("S56-replicas-from-own-seeds"));
+  EXPECT_LT(place("T21-dp-reduction-twice"), place("Tj-decay-by-flat-shape"));
 }
 
 TEST(Defects, SeveralAreEditedInTogether) {
   Case c = preset_case("tiny-linear");
   c.layout.tp = 2;
   c.layout.dp = 3;
-  c.defects = {"B155-averaged-over-the-world", "T21-dp-reduction-twice"};
+  c.defects = {"S53-averaged-over-the-world", "T21-dp-reduction-twice"};
   const CaseResult result = CaseRunner({.checks = {"grads"}}).run("two", c);
   EXPECT_EQ(result.checks.at(0).worst.hint, "x1.5 = dp/tp");
 }
