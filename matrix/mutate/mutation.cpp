@@ -83,7 +83,7 @@ class RowJudge {
     });
     if (row_.cases.missed > 0) {
       row_.state = RowState::kMissed;
-    } else if (row_.num_visible_caught > 0) {
+    } else if (row_.cases.caught > 0) {
       row_.state = RowState::kCaught;
     }
     return std::move(row_);

@@ -16,8 +16,8 @@ namespace lockstep::matrix {
 // In the order in which reports show them: what needs work first.
 enum class RowState {
   kMissed,     // in some case that must show it
-  kUnreached,  // no case of this spec was one that must show it and did
-  kCaught
+  kUnreached,  // no case of this spec could show it: none is missed, and none caught
+  kCaught      // in some case, whether or not visible_when holds there; missed in none
 };
 std::string_view name_of(RowState state);
 

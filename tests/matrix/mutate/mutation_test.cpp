@@ -44,13 +44,30 @@ TEST(Row, IsMissedByOneCaseHoweverManyCatchIt) {
   EXPECT_EQ(exit_code_of(mutation), 1);
 }
 
-TEST(Row, IsUnreachedWhereOnlyCasesBeyondItsConditionCatchIt) {
+TEST(Row, IsCaughtWhereOnlyCasesBeyondItsConditionCatchIt) {
   SampleMutation sample({"D"});
   sample.fail("a", "D", "grads", "weight");
   const Mutation mutation = sample.judged();
-  EXPECT_EQ(mutation.rows.at(0).state, RowState::kUnreached);
+  EXPECT_EQ(mutation.rows.at(0).state, RowState::kCaught);
   EXPECT_EQ(mutation.rows[0].num_beyond, 1);
   EXPECT_EQ(mutation.rows[0].cases.caught, 1);
+  EXPECT_EQ(exit_code_of(mutation), 0);
+}
+
+TEST(Row, IsMissedByOneCaseThoughAnotherBeyondItsConditionCatchesIt) {
+  SampleMutation sample({"D"});
+  sample.fail("a", "D", "grads", "weight");
+  sample.make_visible("b", "D");
+  const Mutation mutation = sample.judged();
+  EXPECT_EQ(mutation.rows.at(0).state, RowState::kMissed);
+  EXPECT_EQ(exit_code_of(mutation), 1);
+}
+
+TEST(Row, IsUnreachedWhereNoCaseCatchesItAndNoneMust) {
+  SampleMutation sample({"D"});
+  const Mutation mutation = sample.judged();
+  EXPECT_EQ(mutation.rows.at(0).state, RowState::kUnreached);
+  EXPECT_EQ(mutation.rows[0].cases.unreached, 3);
   EXPECT_EQ(exit_code_of(mutation), 1);
 }
 
@@ -155,7 +172,7 @@ TEST(Mutation, ScoresRowsAndTheCasesInWhichTheyShow) {
   sample.make_visible("a", "D2");
   sample.fail("c", "D2", "grads", "weight");
   const matrix::Score score = score_of(sample.judged());
-  EXPECT_EQ(score.num_caught, 1);
+  EXPECT_EQ(score.num_caught, 1) << "D2 is missed in a, though caught in c";
   EXPECT_EQ(score.num_defects, 2);
   EXPECT_EQ(score.num_caught_cases, 2);
   EXPECT_EQ(score.num_visible_cases, 3);
