@@ -58,11 +58,10 @@ std::string list(const std::string& title, const std::vector<std::string>& lines
 }  // namespace
 
 std::string mutation_markdown(const Mutation& mutation) {
-  std::string text = fmt::format("### {}: {}\n\n{} of {} pass as they are, {} in {:.1f} s{}.\n\n",
+  std::string text = fmt::format("### {}: {}\n\nclean: {}; {} in {:.1f} s{}.\n\n",
                                  mutation.name,
                                  score_text(mutation),
-                                 with_commas(mutation.num_clean_passed),
-                                 plural(mutation.num_cases, "case", "cases"),
+                                 clean_text(mutation),
                                  plural(mutation.num_runs, "run", "runs"),
                                  mutation.seconds,
                                  mutation.interrupted ? ", interrupted" : "");

@@ -32,6 +32,9 @@ std::string mutation_to_json(const Mutation& mutation);
 // "41 of 43 defects caught; 1,203 of 1,210 cases in which they show".
 std::string score_text(const Mutation& mutation);
 
+// "58 of 58 pass": the cases as they are.
+std::string clean_text(const Mutation& mutation);
+
 // "grads 12, params 12": the checks that caught a defect, with the number of cases.
 std::string checks_text(const DefectRow& row);
 

@@ -42,15 +42,7 @@ std::string head(const Mutation& mutation, const Paint& paint) {
 
 std::string clean_line(const Mutation& mutation, const Paint& paint) {
   const bool all = mutation.num_clean_passed == mutation.num_cases;
-  std::string text = "clean  " + paint(all ? Tone::kGood : Tone::kBad,
-                                       fmt::format("{} of {} pass",
-                                                   with_commas(mutation.num_clean_passed),
-                                                   with_commas(mutation.num_cases)));
-  if (mutation.num_clean_skipped > 0) {
-    text += fmt::format(", to {} none of the checks asked for applies",
-                        with_commas(mutation.num_clean_skipped));
-  }
-  return text + "\n\n";
+  return "clean  " + paint(all ? Tone::kGood : Tone::kBad, clean_text(mutation)) + "\n\n";
 }
 
 Tone tone_of(RowState state) {
@@ -102,11 +94,17 @@ std::string first_checks(const DefectRow& row) {
   return num_more == 0 ? text : text + fmt::format(" and {} more", num_more);
 }
 
+// Whole, however long: a name that is cut can be neither found nor run.
 std::string quiet_line(const std::string& text, const Paint& paint) {
-  return paint(Tone::kQuiet, "      " + clipped(text, kReportWidth - 6)) + "\n";
+  return paint(Tone::kQuiet, "      " + text) + "\n";
 }
 
-// By which checks, and where first in which case: on as few lines as hold them.
+std::string clipped_line(const std::string& text, const Paint& paint) {
+  return quiet_line(clipped(text, kReportWidth - 6), paint);
+}
+
+// By which checks, and where first in which case: on as few lines as hold them. The case is on the
+// last one.
 std::string catch_lines(const DefectRow& row, const Paint& paint) {
   if (!row.smallest) return "";
   RunRecord place = row.smallest->record;
@@ -120,7 +118,7 @@ std::string catch_lines(const DefectRow& row, const Paint& paint) {
       line += " " + part;
       continue;
     }
-    text += quiet_line(line, paint);
+    text += clipped_line(line, paint);
     line = part;
   }
   return text + quiet_line(line, paint);
@@ -137,13 +135,23 @@ std::string row_block(const DefectRow& row, const Paint& paint) {
   return text + catch_lines(row, paint);
 }
 
+std::string legend(const Paint& paint) {
+  const char* const numbers =
+      "  caught a/b: in a of the b cases where visible_when holds; beyond: caught where it does "
+      "not";
+  const char* const states =
+      "  inert: no edit; unreached: same bits (as a state: shown by no case); equivalent: within "
+      "bounds";
+  return paint(Tone::kQuiet, numbers) + "\n" + paint(Tone::kQuiet, states) + "\n";
+}
+
 std::string listed(const std::string& title,
                    const std::vector<std::string>& lines,
                    const Paint& paint) {
   if (lines.empty()) return "";
   std::string text = paint(Tone::kBad, title) + "\n";
   for (std::size_t i = 0; i < std::min(lines.size(), kMaxListed); ++i) {
-    text += "  " + clipped(lines[i], 2 * kReportWidth) + "\n";
+    text += "  " + lines[i] + "\n";
   }
   if (lines.size() > kMaxListed) {
     text += fmt::format("  and {} more; all are in mutation.json\n", lines.size() - kMaxListed);
@@ -161,6 +169,16 @@ std::string checks_text(const DefectRow& row) {
   return text;
 }
 
+std::string clean_text(const Mutation& mutation) {
+  std::string text = fmt::format(
+      "{} of {} pass", with_commas(mutation.num_clean_passed), with_commas(mutation.num_cases));
+  if (mutation.num_clean_skipped > 0) {
+    text += fmt::format(", to {} none of the checks asked for applies",
+                        with_commas(mutation.num_clean_skipped));
+  }
+  return text;
+}
+
 std::string score_text(const Mutation& mutation) {
   const Score score = score_of(mutation);
   return fmt::format("{} of {} caught; {} of {} in which they show",
@@ -174,6 +192,7 @@ std::string mutation_text(const Mutation& mutation, const MutationReportOptions&
   const Paint paint(options.color);
   std::string text = head(mutation, paint) + clean_line(mutation, paint) + titles(paint);
   for (const DefectRow& row : mutation.rows) text += row_block(row, paint);
+  text += legend(paint);
   std::vector<std::string> missed;
   for (const MissedCase& one : mutation.missed)
     missed.push_back(one.defect + " in " + one.case_name);

@@ -58,6 +58,10 @@ TEST(MutationText, TellsRowsMissesAlarmsAndTheScore) {
       "  D1                                  caught          2/2       0          0         1      "
       "0      0\n"
       "      by grads 2; grads at output_layer.weight, rank 0, x2 = dp in b\n"
+      "  caught a/b: in a of the b cases where visible_when holds; beyond: caught where it does "
+      "not\n"
+      "  inert: no edit; unreached: same bits (as a state: shown by no case); equivalent: within "
+      "bounds\n"
       "\n"
       "missed, where they are visible:\n"
       "  D2 in b\n"
@@ -97,6 +101,24 @@ TEST(MutationText, StaysWithinAHundredColumnsAndListsAHandful) {
   EXPECT_NE(text.find("and 4 more; all are in mutation.json"), std::string::npos) << text;
 }
 
+// What is cut can be neither found nor run.
+TEST(MutationText, TellsNamesAndConditionsWholeHoweverLong) {
+  Mutation mutation = sample_outcome();
+  const std::string name = std::string(240, 'n') + ".end";
+  const std::string condition = "tp > 1 and mask in [" + std::string(120, 'm') + "]";
+  mutation.rows.at(0).visible_when = condition;
+  mutation.rows.at(2).smallest->case_name = name;
+  mutation.missed.at(0).case_name = name;
+  mutation.alarms.at(0) = name + "+D3: inert, yet with another digest than the clean run";
+  const std::string text = text_of(mutation);
+  for (const std::string& whole : {"      visible when " + condition + "\n",
+                                   "      in " + name + "\n",
+                                   "  D2 in " + name + "\n",
+                                   "  " + mutation.alarms[0] + "\n"}) {
+    EXPECT_NE(text.find("\n" + whole), std::string::npos) << whole << text;
+  }
+}
+
 TEST(MutationText, HasNoEscapesUnlessColorIsAskedFor) {
   EXPECT_EQ(text_of(sample_outcome()).find('\x1b'), std::string::npos);
   EXPECT_NE(mutation_text(sample_outcome(), {.color = true}).find('\x1b'), std::string::npos);
@@ -106,7 +128,7 @@ TEST(MutationMarkdown, IsATableWithListsOfWhatIsWrong) {
   const std::string text = mutation_markdown(sample_outcome());
   EXPECT_TRUE(
       text.starts_with("### tiny-mutate: 1 of 3 defects caught; 2 of 3 cases in which they "
-                       "show\n\n3 of 3 cases pass as they are, 12 runs in 2.0 s.\n\n"))
+                       "show\n\nclean: 3 of 3 pass; 12 runs in 2.0 s.\n\n"))
       << text;
   EXPECT_NE(text.find("| D1 | caught | 2 | 0 | 0 | 1 | 0 | 0 | grads 2 | grads at "
                       "output_layer.weight, rank 0, x2 = dp in `b` |\n"),
