@@ -69,6 +69,8 @@ Finished run_mutation(const MutationPlan& plan,
   for (std::size_t run = 0; run < plan.runs.size(); ++run) selected.push_back(run);
   std::vector<RunRecord> records(plan.runs.size());
   options.word_for_bad = "caught";
+  options.word_for_cases = "runs";
+  options.has_headroom = false;
   options.on_result = [&](std::size_t index, const CaseResult& result) {
     if (index < records.size()) records[index] = record_of(result);
   };

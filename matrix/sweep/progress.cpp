@@ -36,12 +36,13 @@ std::string progress_bar(const ProgressState& state) {
   std::string bar(filled, '=');
   if (filled < kBarWidth) bar += '>';
   bar.resize(kBarWidth, ' ');
-  std::string text = fmt::format("[{}] {}/{} {:3}%  {:.0f} cases/s",
+  std::string text = fmt::format("[{}] {}/{} {:3}%  {:.0f} {}/s",
                                  bar,
                                  state.num_done,
                                  state.num_cases,
                                  100 * state.num_done / num_cases,
-                                 state.cases_per_second);
+                                 state.cases_per_second,
+                                 state.word_for_cases);
   if (state.cases_per_second > 0.0 && state.num_done < state.num_cases) {
     const double left =
         static_cast<double>(state.num_cases - state.num_done) / state.cases_per_second;
@@ -52,8 +53,11 @@ std::string progress_bar(const ProgressState& state) {
 }
 
 std::string progress_line(const ProgressState& state) {
-  std::string text = fmt::format(
-      "{} of {} cases, {:.0f} cases/s", state.num_done, state.num_cases, state.cases_per_second);
+  std::string text = fmt::format("{0} of {1} {3}, {2:.0f} {3}/s",
+                                 state.num_done,
+                                 state.num_cases,
+                                 state.cases_per_second,
+                                 state.word_for_cases);
   const std::string bad = bad_text(state);
   return bad.empty() ? text : text + ", " + bad;
 }

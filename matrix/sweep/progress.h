@@ -14,6 +14,7 @@ struct ProgressState {
   std::size_t num_cases = 0;
   std::int64_t num_bad = 0;
   std::string word_for_bad = "failed";
+  std::string word_for_cases = "cases";
   double seconds = 0.0;
   double cases_per_second = 0.0;
 };

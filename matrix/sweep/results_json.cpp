@@ -176,6 +176,7 @@ std::string summary_to_json(const SweepSummary& summary) {
   }
   json["seconds"] = number(summary.seconds);
   json["cases_per_second"] = number(summary.cases_per_second);
+  if (!summary.has_headroom) return dump(json);
   Json& headroom = json["headroom"] = Json::object();
   for (const CheckHeadroom& check : summary.headroom) {
     headroom[check.check] = headroom_to_json(check.headroom);

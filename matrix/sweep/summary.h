@@ -29,6 +29,7 @@ struct SweepSummary {
   double seconds = 0.0;
   double cases_per_second = 0.0;        // of the cases that ran
   std::vector<CheckHeadroom> headroom;  // of the checks that compared something
+  bool has_headroom = true;             // false: summary.json leaves it out
 
   std::int64_t count(Verdict verdict) const { return counts[static_cast<std::size_t>(verdict)]; }
   std::int64_t& count(Verdict verdict) { return counts[static_cast<std::size_t>(verdict)]; }

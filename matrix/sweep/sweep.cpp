@@ -166,6 +166,7 @@ class Sweep {
                          .num_cases = num_recorded_ + num_left_,
                          .num_bad = outcome_.tally.num_bad(),
                          .word_for_bad = options_.word_for_bad,
+                         .word_for_cases = options_.word_for_cases,
                          .seconds = elapsed,
                          .cases_per_second = rate(elapsed)};
   }
@@ -179,6 +180,7 @@ class Sweep {
     progress_.finish(state());
     outcome_.summary = outcome_.tally.counts();
     outcome_.summary.name = options_.name;
+    outcome_.summary.has_headroom = options_.has_headroom;
     outcome_.summary.count(Verdict::kSkipped) += static_cast<std::int64_t>(num_left_);
     outcome_.summary.seconds = elapsed;
     outcome_.summary.cases_per_second = rate(elapsed);

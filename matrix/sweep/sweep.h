@@ -21,7 +21,9 @@ struct SweepOptions {
   // Sees each result with its index among the known cases, in the order in which they arrive: those
   // kept from before, too. May be empty.
   std::function<void(std::size_t index, const CaseResult& result)> on_result = {};
-  std::string word_for_bad = "failed";  // of the progress
+  std::string word_for_bad = "failed";   // of the progress
+  std::string word_for_cases = "cases";  // of the progress
+  bool has_headroom = true;              // of summary.json; of wrong runs it would say nothing
 };
 
 struct SweepOutcome {

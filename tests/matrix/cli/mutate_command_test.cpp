@@ -56,6 +56,9 @@ TEST_F(MutateCommand, EndsWithZeroWhereEveryDefectIsCaught) {
   EXPECT_NE(outcome.out.find("score    3 of 3 defects caught; 6 of 6 cases"), std::string::npos)
       << outcome.out;
   EXPECT_EQ(outcome.out.find("replay"), std::string::npos) << "nothing is missed";
+  EXPECT_NE(outcome.err.find("16 of 16 runs, "), std::string::npos) << outcome.err;
+  EXPECT_EQ(read_text(file("summary.json")).find("headroom"), std::string::npos)
+      << "it would be that of wrong runs";
   EXPECT_EQ(names().size(), 16U);
   EXPECT_TRUE(names().contains("tp2.dp3"));
   EXPECT_TRUE(names().contains("tp2.dp3+B27-dp-reduction-missing"));

@@ -159,10 +159,15 @@ TEST(Progress, DrawsABarWithRateAndTimeLeft) {
   EXPECT_EQ(matrix::progress_line(state), "50 of 100 cases, 10 cases/s, 2 failed");
 }
 
-TEST(Progress, CallsWhatFailsByTheWordItWasGiven) {
-  const matrix::ProgressState state{
-      .num_done = 3, .num_cases = 4, .num_bad = 2, .word_for_bad = "caught"};
-  EXPECT_EQ(matrix::progress_line(state), "3 of 4 cases, 0 cases/s, 2 caught");
+TEST(Progress, CallsWhatRunsAndWhatFailsByTheWordsItWasGiven) {
+  const matrix::ProgressState state{.num_done = 3,
+                                    .num_cases = 4,
+                                    .num_bad = 2,
+                                    .word_for_bad = "caught",
+                                    .word_for_cases = "runs"};
+  EXPECT_EQ(matrix::progress_line(state), "3 of 4 runs, 0 runs/s, 2 caught");
+  EXPECT_EQ(matrix::progress_bar(state),
+            "[======================>       ] 3/4  75%  0 runs/s  2 caught");
 }
 
 TEST(Progress, SpeaksSeldomWhereThereIsNoTerminal) {

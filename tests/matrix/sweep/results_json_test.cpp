@@ -143,6 +143,13 @@ TEST(SummaryJson, SaysOfABitwiseCheckThatItIsExact) {
   EXPECT_EQ(headroom_json(headroom), "\"headroom\":{\"grads\":{\"exact\":true}}}");
 }
 
+TEST(SummaryJson, LeavesOutTheHeadroomThatSaysNothing) {
+  matrix::SweepSummary summary;
+  summary.headroom = {{.check = "grads", .headroom = {}}};
+  summary.has_headroom = false;
+  EXPECT_EQ(matrix::summary_to_json(summary).find("headroom"), std::string::npos);
+}
+
 TEST(SummaryJson, HasNullForAHeadroomThatIsNotFinite) {
   matrix::Headroom headroom;
   headroom.add(std::nan(""), 1.0);
