@@ -52,8 +52,9 @@ std::string leading_cells(const Row& row, const std::vector<std::size_t>& widths
   return line;
 }
 
-std::string lines_text(const std::vector<Row>& rows, std::size_t room) {
-  const std::vector<std::size_t> widths = column_widths(rows);
+std::string lines_text(const std::vector<Row>& rows,
+                       const std::vector<std::size_t>& widths,
+                       std::size_t room) {
   std::string text;
   for (const Row& row : rows) {
     std::string line = leading_cells(row, widths);
@@ -109,13 +110,18 @@ std::string blocks_text(const std::vector<Row>& rows, std::size_t width) {
 
 }  // namespace
 
-std::string table_text(const std::vector<Row>& rows, std::size_t width) {
-  if (width == 0) return lines_text(rows, std::string::npos);
-  const std::vector<std::size_t> widths = column_widths(rows);
+std::string table_text(const std::vector<Row>& rows, std::size_t width, const std::string& ragged) {
+  std::vector<std::size_t> widths = column_widths(rows);
+  if (width == 0) {
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      if (rows.front()[i] == ragged) widths[i] = 0;
+    }
+    return lines_text(rows, widths, std::string::npos);
+  }
   std::size_t leading = 0;
   for (const Row& row : rows) leading = std::max(leading, leading_cells(row, widths).size());
   if (leading + kLeastRoom > width) return blocks_text(rows, width);
-  return lines_text(rows, width - leading);
+  return lines_text(rows, widths, width - leading);
 }
 
 }  // namespace lockstep::matrix

@@ -12,6 +12,10 @@ using Row = std::vector<std::string>;
 // The first row names the columns. Width 0: a line a row, however long. Otherwise the last column
 // is wrapped where the lines are too long; where even that leaves it no room, each row becomes a
 // block: its first cell, below it the last one, and then the others with their names.
-std::string table_text(const std::vector<Row>& rows, std::size_t width);
+// Where width does not matter, cells of the column named `ragged` are not padded: for one whose
+// cells are long.
+std::string table_text(const std::vector<Row>& rows,
+                       std::size_t width,
+                       const std::string& ragged = "");
 
 }  // namespace lockstep::matrix

@@ -20,6 +20,14 @@ TEST(TableText, IsALineARowWhereWidthDoesNotMatter) {
   EXPECT_EQ(matrix::table_text(kRows, 0), matrix::table_text(kRows, 100));
 }
 
+TEST(TableText, DoesNotPadTheRaggedColumnOfLines) {
+  EXPECT_EQ(matrix::table_text(kRows, 0, "when"),
+            "name  when  what it is\n"
+            "a     tp > 1  one two three four five six seven eight nine\n"
+            "bb      ten\n");
+  EXPECT_EQ(matrix::table_text(kRows, 50, "when"), matrix::table_text(kRows, 50));
+}
+
 TEST(TableText, WrapsTheLastColumnOnATerminal) {
   EXPECT_EQ(matrix::table_text(kRows, 50),
             "name  when    what it is\n"
