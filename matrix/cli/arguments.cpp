@@ -23,7 +23,8 @@ const char* const kExitCodes =
 
 void add_command(CLI::App& app, const Command& command, Arguments& arguments) {
   CLI::App* sub = app.add_subcommand(command.name, command.summary);
-  sub->footer("Example:\n  " + command.example);
+  const std::string exit_codes = command.exit_codes.empty() ? "" : "\n\n" + command.exit_codes;
+  sub->footer("Example:\n  " + command.example + exit_codes);
   if (command.hidden) sub->group("");
   if (!command.run) sub->allow_extras();
   if (!command.subject.empty()) {

@@ -1,6 +1,8 @@
 // Rows of the table of sub-commands, in the order in which help lists them.
 #include "matrix/cli/commands.h"
 
+#include <utility>
+
 namespace lockstep::matrix {
 namespace {
 
@@ -22,27 +24,38 @@ const ListOption kSet{
     "--set", &A::set, "KEY=VALUE", "override a field of the spec's model, layout or recipe"};
 const ListOption kDefect{"--defect", &A::defects, "ID", "edit this known bug into every case"};
 
+const char* const kMutateExitCodes =
+    "Exit codes: 0 every defect was caught, 1 a defect was missed or there is an alarm;\n"
+    "            1 also where no case of the spec could show a defect, 2 bad usage or input,\n"
+    "            3 not in this build, 4 nothing ran, 130 interrupted.";
+
+// Of the sub-commands that run the cases of a spec. `folder` is where results go by default.
+std::vector<ValueOption> sweep_values(const std::string& folder, ValueOption format) {
+  return {{"--out",
+           &A::out,
+           "DIR",
+           "where results go (lockstep-out/" + folder +
+               "); replaces earlier results there unless --resume"},
+          kDevice,
+          kComm,
+          kRanks,
+          kJobs,
+          kShard,
+          kOnly,
+          kLimit,
+          kSeed,
+          kTimeout,
+          std::move(format)};
+}
+
 Command sweep_row() {
   return {.name = "sweep",
           .summary = "run all cases of a spec and hold each against the reference",
           .subject = "SPEC",
           .subject_summary = "the spec, a YAML file",
           .example = "lockstep sweep ci/matrices/quick.yaml --jobs 2 --only 'tp > 1'",
-          .values = {{"--out",
-                      &A::out,
-                      "DIR",
-                      "where results go (lockstep-out/NAME); replaces earlier results there "
-                      "unless --resume"},
-                     kDevice,
-                     kComm,
-                     kRanks,
-                     kJobs,
-                     kShard,
-                     kOnly,
-                     kLimit,
-                     kSeed,
-                     kTimeout,
-                     {"--format", &A::format, "text|json", "report or summary (text)"}},
+          .values = sweep_values("NAME",
+                                 {"--format", &A::format, "text|json", "report or summary (text)"}),
           .lists = {kDefect, kSet},
           .switches = {{"--resume",
                         &A::resume,
@@ -56,29 +69,17 @@ Command mutate_row() {
           .subject = "SPEC",
           .subject_summary = "the spec, a YAML file",
           .example = "lockstep mutate ci/matrices/quick.yaml --defect B27-dp-reduction-missing",
-          .values = {{"--out",
-                      &A::out,
-                      "DIR",
-                      "where results go (lockstep-out/NAME-mutate); replaces earlier results "
-                      "there unless --resume"},
-                     kDevice,
-                     kComm,
-                     kRanks,
-                     kJobs,
-                     kShard,
-                     kOnly,
-                     kLimit,
-                     kSeed,
-                     kTimeout,
-                     {"--format",
-                      &A::format,
-                      "text|json|markdown",
-                      "report, mutation.json, or a page for a CI job (text)"}},
+          .values = sweep_values("NAME-mutate",
+                                 {"--format",
+                                  &A::format,
+                                  "text|json|markdown",
+                                  "report, mutation.json, or a page for a CI job (text)"}),
           .lists = {{"--defect", &A::defects, "ID", "only this known bug (all of them)"}, kSet},
           .switches = {{"--resume",
                         &A::resume,
                         "keep runs of --out that passed or failed, run the others"}},
-          .run = mutate_command};
+          .run = mutate_command,
+          .exit_codes = kMutateExitCodes};
 }
 
 Command expand_row() {

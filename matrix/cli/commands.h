@@ -43,6 +43,7 @@ struct Command {
   std::vector<SwitchOption> switches;
   std::function<int(const Arguments&)> run;  // none: known, but not built yet
   bool hidden = false;
+  std::string exit_codes = {};  // where those of all sub-commands leave something to say
 };
 
 std::span<const Command> commands();

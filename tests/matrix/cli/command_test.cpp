@@ -42,6 +42,13 @@ TEST(Help, ShowsAnExampleForEverySubCommand) {
   }
 }
 
+TEST(Help, OfAMutationSaysThatADefectNoCaseCouldShowIsNoSuccess) {
+  const CommandOutcome outcome = run_here({"mutate", "--help"});
+  EXPECT_NE(outcome.out.find("1 also where no case of the spec could show a defect"),
+            std::string::npos)
+      << outcome.out;
+}
+
 TEST(Help, ListsSubCommandsButNotTheWorker) {
   const CommandOutcome outcome = run_here({"--help"});
   EXPECT_EQ(outcome.exit_code, 0);
@@ -63,6 +70,12 @@ TEST(List, ShowsEveryTable) {
   EXPECT_NE(run_here({"list", "defects"}).out.find("visible when"), std::string::npos);
   EXPECT_NE(run_here({"list", "presets"}).out.find("tiny-linear"), std::string::npos);
   EXPECT_NE(run_here({"list", "backends"}).out.find("inproc"), std::string::npos);
+}
+
+TEST(List, DoesNotPadTheConditionsOfDefects) {
+  const std::string out = run_here({"list", "defects"}).out;
+  EXPECT_NE(out.find("  visible when  summary\n"), std::string::npos) << out;
+  EXPECT_NE(out.find("  tp > 1  squares are summed over tp"), std::string::npos) << out;
 }
 
 TEST(Expand, ListsCasesWithTheReasonOfInvalidOnes) {
