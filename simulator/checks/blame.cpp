@@ -39,16 +39,15 @@ Held held_within(const Shard& shard,
 // What a ratio is looked for with.
 struct Explainer {
   std::span<const NamedSize> sizes;
-  Precision precision = Precision::kF64;
+  HintTolerance tolerance;
 
   // A single number is explained by any ratio, which explains nothing; so are few numbers that
   // rounding blurs.
   std::string hint_of_held(const Held& held) const {
-    const std::int64_t fewest = precision == Precision::kF64 ? 2 : 8;
+    const std::int64_t fewest = tolerance.ratio == kExactHints.ratio ? 2 : 8;
     const auto zeros = std::count(held.reference.begin(), held.reference.end(), 0.0);
     if (static_cast<std::int64_t>(held.reference.size()) - zeros < fewest) return "";
-    return hint_of(
-        {.got = held.got, .reference = held.reference}, sizes, hint_tolerance(precision));
+    return hint_of({.got = held.got, .reference = held.reference}, sizes, tolerance);
   }
 };
 
@@ -70,8 +69,9 @@ void blame(const TrialResult& trial,
            std::span<const RankShard> shards,
            const Yardstick& against,
            std::span<const NamedSize> sizes,
+           const HintTolerance& tolerance,
            Place& place) {
-  const Explainer explainer{.sizes = sizes, .precision = trial.c.recipe.dtype};
+  const Explainer explainer{.sizes = sizes, .tolerance = tolerance};
   const Values& reference = against.reference.values;
   // Parts of one block may each be within the bound and not so together: then the worst is blamed.
   const RankShard* worst_holder = &shards.front();

@@ -17,6 +17,7 @@ void blame(const TrialResult& trial,
            std::span<const RankShard> shards,
            const Yardstick& against,
            std::span<const NamedSize> sizes,
+           const HintTolerance& tolerance,
            Place& place);
 
 }  // namespace lockstep::sim

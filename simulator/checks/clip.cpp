@@ -15,7 +15,8 @@ CheckResult check_clip(const TrialResult& trial, const MeasuredOracle& oracle) {
                          oracle,
                          {.kind = TensorKind::kClippedGradient,
                           .reference = &OracleStep::clipped_gradients,
-                          .measures = &StepMeasures::clipped_gradients});
+                          .measures = &StepMeasures::clipped_gradients,
+                          .is_by_any_factor = true});
 }
 
 }  // namespace lockstep::sim

@@ -25,7 +25,10 @@ void raise(double& deviation, double next) {
 }  // namespace
 
 TensorComparison::TensorComparison(const TrialResult& trial, std::string check)
-    : trial_(trial), sizes_(sizes_of(trial.c)), tally_(std::move(check)) {}
+    : trial_(trial),
+      sizes_(sizes_of(trial.c)),
+      tolerance_(hint_tolerance(trial.c.recipe.dtype)),
+      tally_(std::move(check)) {}
 
 void TensorComparison::measure_deviations(const Dealing& dealing,
                                           std::span<const RankShard> shards,
@@ -70,7 +73,7 @@ void TensorComparison::compare(std::span<const RankShard> shards, const Compared
   if (!tally_.counts(worst.error, worst.bound, static_cast<std::int64_t>(shards.size()))) return;
   Place place{.where = where_of(tensor), .error = worst.error, .bound = worst.bound};
   place.distance = tensor.distance;
-  if (!worst.holds()) blame(trial_, shards, tensor.against, sizes_, place);
+  if (!worst.holds()) blame(trial_, shards, tensor.against, sizes_, tolerance_, place);
   tally_.add(std::move(place));
 }
 
@@ -79,6 +82,7 @@ CheckResult compare_tensors(const std::string& check,
                             const MeasuredOracle& oracle,
                             const ComparedKind& kind) {
   TensorComparison comparison(trial, check);
+  if (kind.is_by_any_factor) comparison.set_tolerance(kExactHints);
   const std::string misfit = misfit_of(trial, oracle, kind.kind);
   if (!misfit.empty()) comparison.tally().fail(misfit);
   for (std::size_t step = 0; step < oracle.steps().size(); ++step) {

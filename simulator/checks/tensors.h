@@ -31,6 +31,8 @@ class TensorComparison {
   TensorComparison(const TrialResult& trial, std::string check);
 
   Tally& tally() { return tally_; }
+  // Of hints; that of the trial's precision unless said.
+  void set_tolerance(const HintTolerance& tolerance) { tolerance_ = tolerance; }
   // What a factor in the step at hand may come from, besides group sizes.
   void explain_with_targets(std::int64_t targets) {
     sizes_ = with_targets(sizes_of(trial_.c), targets);
@@ -47,6 +49,7 @@ class TensorComparison {
 
   const TrialResult& trial_;
   std::vector<NamedSize> sizes_;
+  HintTolerance tolerance_;
   Tally tally_;
   Dealings dealings_;
   std::vector<double> deviations_;  // by element, the largest of all holders; kept for its memory
@@ -57,6 +60,8 @@ struct ComparedKind {
   TensorKind kind = TensorKind::kGradient;
   std::vector<OracleTensor> OracleStep::*reference = nullptr;
   std::vector<BlockMeasure> StepMeasures::*measures = nullptr;
+  // Wrong ones may be off by any factor, which below f64 lies near a product of sizes by chance.
+  bool is_by_any_factor = false;
 };
 CheckResult compare_tensors(const std::string& check,
                             const TrialResult& trial,

@@ -7,25 +7,27 @@
 
 namespace lockstep::sim {
 
-// Some token of the batch has a target. A draw may leave few tokens without any: with six
-// micro-batches it does not.
+// Some token of the batch has a target. A draw may leave few tokens without any: of six
+// micro-batches of eight it does not.
 inline constexpr std::string_view kAnyTarget =
-    "(mask in [full, single, empty] || mask in [uneven, varying] && num_micro_batches * dp >= 6)";
+    "(mask in [full, single, empty] || mask in [uneven, varying]"
+    " && num_micro_batches * dp >= 6 && seq * micro_batch >= 8)";
 
-// So has some token that attends to more than itself, without which the softmax has no gradient.
+// So has some token that attends to others than its like, without which the softmax has no
+// gradient.
 inline constexpr std::string_view kAnyAttention =
-    "(mask in [full, single] || mask == empty && seq >= 32"
-    " || mask in [uneven, varying] && num_micro_batches * dp >= 6)";
+    "(seq >= 8 && (mask in [full, single] || mask == empty && seq >= 32"
+    " || mask in [uneven, varying] && num_micro_batches * dp >= 6))";
 
 // Most micro-batches have targets, and together more than one.
 inline constexpr std::string_view kMostTargets =
-    "(mask == full || mask == uneven && num_micro_batches * dp >= 6)";
+    "(mask == full || mask == uneven && num_micro_batches * dp >= 6 && seq * micro_batch >= 8)";
 
 // Micro-batches have unequal counts of targets: "empty" has targets in every third sample.
 inline constexpr std::string_view kUnequalCounts =
     "(mask == single && num_micro_batches * dp > 1"
     " || mask == empty && micro_batch % 3 != 0 && num_micro_batches * dp > 2"
-    " || mask in [uneven, varying] && num_micro_batches * dp >= 6)";
+    " || mask in [uneven, varying] && num_micro_batches * dp >= 6 && seq * micro_batch >= 8)";
 
 // Query and key norms are there.
 inline constexpr std::string_view kHeadNorms = "qk_norm && attention == causal";

@@ -80,7 +80,7 @@ std::vector<Defect> loss_rows() {
        .source = "NVIDIA/Megatron-LM #7452 finding 1",
        .summary = "label smoothing takes a rank's shard for the vocabulary and averages over it "
                   "alone",
-       .visible_when = both("tp > 1 && !gather_output && label_smoothing > 0", kAnyTarget),
+       .visible_when = both("tp > 1 && !gather_output && label_smoothing >= 0.001", kAnyTarget),
        .edit = smoothing_over_own_shard},
       {.id = "B07-gathered-logits-as-a-shard",
        .source = "NVIDIA/Megatron-LM #7452 finding 2",

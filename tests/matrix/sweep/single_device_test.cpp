@@ -35,8 +35,11 @@ TEST(SingleDevice, IsOffAsMuchAsItsPrecisionAndNotInF64) {
   const auto size_of = [&](Precision precision) {
     c.recipe.dtype = precision;
     const auto [off, mean] = matrix::single_device_differences(c, matrix::compute_reference(c));
-    EXPECT_LT(sim::norm_of_all(mean[1].gradients), 0.6 * sim::norm_of_all(off[1].gradients))
-        << "draws have little in common";
+    // In bf16 they share the rounding of the weights.
+    if (precision == Precision::kF32) {
+      EXPECT_LT(sim::norm_of_all(mean[1].gradients), 0.6 * sim::norm_of_all(off[1].gradients))
+          << "draws have little in common";
+    }
     EXPECT_EQ(off.size(), 2U);
     EXPECT_EQ(off[1].micro_batch_losses.size(), 12U);
     EXPECT_EQ(off[1].activations.size(), 12U);

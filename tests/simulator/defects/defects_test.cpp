@@ -115,7 +115,8 @@ std::vector<Case> bases() {
       case_from_json(
           R"({"preset":"tiny-dense","tp":4,"hidden_size":16,"intermediate_size":16,"head_dim":4,
               "vocab_size":20,"vocab_divisor":2,"bias":true,"label_smoothing":0.1,
-              "step_api":"split","overlap":["grad"],"loss_norm":"micro_batch"})"),
+              "step_api":"split","overlap":["grad"],"completion":"early",
+              "loss_norm":"micro_batch"})"),
       case_from_json(
           R"({"preset":"tiny-dense","tp":2,"sp":true,"hidden_size":16,"intermediate_size":16,
               "head_dim":4,"vocab_size":20,"seq":8,"bias":true,"step_api":"split"})"),
