@@ -154,6 +154,23 @@ TEST(GradsCheck, AMeanInPlaceOfASumIsNoMissingSumBelowF64Either) {
   EXPECT_EQ(run(fake).failures.at(0).hint, "x0.33 = 1/dp");
 }
 
+TEST(GradsCheck, AMeanOfTooFewElementsForARatioIsNoMissingSumEither) {
+  FakeTrial fake = make_trial({1, 3}, {.dtype = Precision::kBF16});
+  const std::size_t norm = 1;  // of 8 elements, of which half are 0
+  ASSERT_EQ(fake.oracle.steps[0].gradients[norm].name, kNorm);
+  std::vector<double>& right = fake.oracle.steps[0].gradients[norm].values;
+  std::vector<double>& off = fake.oracle.single_device[0].gradients[norm].values;
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    if (i % 2 == 0) right[i] = 0.0;
+    off[i] = i % 2 == 0 ? 0.0 : 1e-3 * right[i];
+    for (int rank = 0; rank < 3; ++rank) {
+      fake.gradient(rank, 0, kNorm).values[i] = right[i] / 3.0 * (i % 4 == 1 ? 1.001 : 0.999);
+    }
+  }
+  ASSERT_EQ(run(fake).worst.where, kNorm);
+  EXPECT_EQ(run(fake).worst.hint, "") << "equal copies are no terms of a sum";
+}
+
 TEST(GradsCheck, TellsAPlaceThatNamesItsCauseBeforeALargerError) {
   FakeTrial fake = make_trial({2, 3});
   leave_partial_over_dp(fake, kFc2);
