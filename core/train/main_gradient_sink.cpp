@@ -58,13 +58,12 @@ std::string to_text(const AccumulationPlan& plan) {
 
 MainGradientSink::MainGradientSink(const RankContext& context,
                                    const AccumulationPlan& plan,
-                                   const BucketPlan& bucket_plan,
                                    const GradientBuckets& buckets)
     : context_(context),
       plan_(plan),
       buckets_(buckets),
       gradients_(buckets.main_gradients().size()),
-      sum_of_(bucket_plan.buckets.size()),
+      sum_of_(buckets.buckets().size()),
       progress_(plan.sums.size()) {
   for (std::size_t i = 0; i < plan.sums.size(); ++i) {
     const OverlappedSum& sum = plan.sums[i];

@@ -50,7 +50,6 @@ class MainGradientSink : public GradientSink {
  public:
   MainGradientSink(const RankContext& context,
                    const AccumulationPlan& plan,
-                   const BucketPlan& bucket_plan,
                    const GradientBuckets& buckets);
 
   void begin_step();

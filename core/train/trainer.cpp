@@ -19,7 +19,7 @@ Trainer::Trainer(const RankContext& context, const Case& c, const Plans& plans)
       parameters_(context.ops, plans.table),
       state_(context.ops, plans.update.state, parameters_),
       gradients_(context.ops, plans.buckets, plans.table),
-      sink_(context, plans.accumulation, plans.buckets, gradients_),
+      sink_(context, plans.accumulation, gradients_),
       model_(context,
              {.c = c,
               .parameters = {plans.table, parameters_},

@@ -44,7 +44,7 @@ struct Explainer {
   // A single number is explained by any ratio, which explains nothing; so are few numbers that
   // rounding blurs.
   std::string hint_of_held(const Held& held) const {
-    const std::int64_t fewest = tolerance.ratio == kExactHints.ratio ? 2 : 8;
+    const std::int64_t fewest = tolerance.is_exact() ? 2 : 8;
     const auto zeros = std::count(held.reference.begin(), held.reference.end(), 0.0);
     if (static_cast<std::int64_t>(held.reference.size()) - zeros < fewest) return "";
     return hint_of({.got = held.got, .reference = held.reference}, sizes, tolerance);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <iterator>
 
 #include "core/base/errors.h"
@@ -46,6 +45,10 @@ std::vector<std::string> products_equal_to(double ratio,
   }
   return names;
 }
+
+bool is_no_target(const NamedSize& size) { return size.name != kTargets; }
+bool is_group(const NamedSize& size) { return is_no_target(size) && size.name != kMicroBatches; }
+bool is_no_group(const NamedSize& size) { return !is_group(size); }
 
 // "a/b", but neither "1/a" nor "1/(a*b)".
 bool is_quotient(std::string_view name) {
@@ -92,20 +95,17 @@ std::string explain_ratio(double ratio,
   // As many digits as the tolerance leaves.
   const int digits = std::min(6, static_cast<int>(-std::log10(tolerance.ratio)));
   const std::string text = fmt::format("x{:.{}g}", ratio, digits);
-  const auto among = [&](std::initializer_list<std::string_view> left_out) {
+  const auto among = [&](bool (*has)(const NamedSize&)) {
     std::vector<NamedSize> some;
-    std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(some), [&](const NamedSize& size) {
-      return std::find(left_out.begin(), left_out.end(), size.name) == left_out.end();
-    });
+    std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(some), has);
     return products_equal_to(ratio, some, tolerance.ratio);
   };
-  std::vector<std::string> names = among({kMicroBatches, kTargets});
+  std::vector<std::string> names = among(is_group);
   // Many quotients lie near a ratio that is not known exactly.
-  if (tolerance.ratio > kExactHints.ratio) std::erase_if(names, is_quotient);
+  if (!tolerance.is_exact()) std::erase_if(names, is_quotient);
   // The numbers of micro-batches and of targets are no groups. They are never left out where they
   // are the factor themselves; their quotients equal too much by chance.
-  for (const std::vector<std::string>& more :
-       {among({kTargets}), among({"tp", "cp", "dp", "pp", "ep", "etp", "edp"})}) {
+  for (const std::vector<std::string>& more : {among(is_no_target), among(is_no_group)}) {
     for (const std::string& name : more) {
       const bool is_known = std::find(names.begin(), names.end(), name) != names.end();
       if (!is_known && !is_quotient(name)) names.push_back(name);

@@ -29,6 +29,8 @@ std::vector<NamedSize> with_targets(std::vector<NamedSize> sizes, std::int64_t t
 struct HintTolerance {
   double fit = 0.0;    // ‖got - r reference‖ of ‖got‖
   double ratio = 0.0;  // of the product
+
+  bool is_exact() const { return ratio <= 1e-9; }
 };
 // Of what f64 rounds off; and of as much as a tensor of that precision may be off by rounding,
 // which stays far from what tells two products of small sizes apart.

@@ -114,7 +114,7 @@ std::vector<SmallRun> run(const FinalizePlan& plan) {
         fill(context.ops, gradients.main_gradient({0}), value, "test");
         SmallRun& own = runs[static_cast<std::size_t>(context.rank.value)];
         const AccumulationPlan accumulation;
-        MainGradientSink sink(context, accumulation, buckets, gradients);
+        MainGradientSink sink(context, accumulation, gradients);
         sink.begin_step();
         own.totals = finalize_grads(
             context, plan, gradients, sink, {.objective = 10.0 * value, .targets = value});
@@ -168,7 +168,7 @@ TEST(FinalizeGrads, AWaitForASumThatNoBackwardPassStartedIsAnError) {
   test::spawn_contexts(test::layout_of({}), [&](const RankContext& context) {
     const GradientBuckets gradients(context.ops, buckets, table);
     const AccumulationPlan accumulation;
-    MainGradientSink sink(context, accumulation, buckets, gradients);
+    MainGradientSink sink(context, accumulation, gradients);
     const FinalizePlan plan{{{.label = "finalize.dp_wait.bucket0",
                               .action = FinalizeAction::kWaitBucket,
                               .bucket = {0}}}};
@@ -185,7 +185,7 @@ TEST(FinalizeGrads, NoTargetsAtAllDividesByOne) {
     const FinalizePlan plan{
         {{.label = "finalize.scale", .action = FinalizeAction::kScaleByTargets}}};
     const AccumulationPlan accumulation;
-    MainGradientSink sink(context, accumulation, buckets, gradients);
+    MainGradientSink sink(context, accumulation, gradients);
     const StepTotals totals = finalize_grads(context, plan, gradients, sink, {});
     EXPECT_EQ(totals.objective, 0.0);
     EXPECT_EQ(test::values_of(gradients.main_gradient({0})), (std::vector{0.0, 0.0}));

@@ -99,7 +99,7 @@ sim::ClusterReport run(const AccumulationPlan& plan, const std::function<void(co
   return test::spawn_contexts(test::layout_of({.dp = 2}), [&](const RankContext& context) {
     const GradientBuckets buckets(context.ops, test::a_bucket_each(), table);
     buckets.fill_all(0.0, "test.zero");
-    MainGradientSink sink(context, plan, test::a_bucket_each(), buckets);
+    MainGradientSink sink(context, plan, buckets);
     sink.begin_step();
     work({.context = context, .buckets = buckets, .sink = sink});
   });
