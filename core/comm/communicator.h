@@ -56,11 +56,32 @@ class Communicator {
   virtual Ticket submit(std::span<const CollectiveCall> calls) = 0;
 };
 
+// How a backend does a kind of call on elements of a dtype.
+enum class SupportKind {
+  kNative,  // its library has it
+  kBuilt,   // built from what its library has
+  kNone,    // not at all: such a call is refused
+};
+struct Support {
+  SupportKind kind = SupportKind::kNative;
+  std::string_view how = {};  // of kBuilt: from what; of kNone: why not. Static text.
+};
+
+// What a call is, apart from its sizes and members. A barrier has neither dtype nor op, and only
+// reductions have an op.
+struct CallType {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  DType dtype = DType::kF64;
+  ReduceOp op = ReduceOp::kSum;
+};
+
 // What a backend provides: a communicator of one rank for one group. Called on every member, for
 // the same groups in the same order.
 class Transport {
  public:
   virtual ~Transport() = default;
+  // May be asked before anything is connected.
+  virtual Support supports(const CallType& type) const = 0;
   virtual std::unique_ptr<Communicator> connect(Rank rank, const Group& group) = 0;
 };
 

@@ -1,0 +1,90 @@
+// A rank's line to the coordinator: the key-value store, the calls it submits, and the word to go.
+//
+// One thread uses it. Everything blocks at most as long as is said here, then throws ConnectionLost;
+// a trial that is over elsewhere throws RankCancelled out of whatever the rank waits in.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/comm/communicator.h"
+
+namespace lockstep::backends {
+
+// The coordinator cannot be reached, or is gone. One sentence with the address.
+class ConnectionLost : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct CoordinatorAddress {
+  std::string host;
+  int port = 0;
+};
+
+// What a rank is to run.
+struct TrialOrder {
+  std::uint64_t number = 0;  // of the coordinator's trials, from 1
+  Rank rank;
+  std::string request;  // bytes of whoever gave the order
+};
+
+// All members of one meeting have come and agree: each carries it out now. Members get the words in
+// one order, so that whoever follows it never waits for one that does something else first.
+struct Go {
+  int communicator = 0;        // by number of the rank's connects, from 0
+  std::uint64_t sequence = 0;  // which submit of that communicator, from 1
+  int message = -1;            // index of the call in its submit; -1: all its collectives
+};
+
+class CoordinatorClient {
+ public:
+  struct Impl;
+
+  // Tries until `patience` is over: the coordinator may not listen yet. `seat` is the place of this
+  // process among those that serve ranks; `generation` tells processes of one seat apart.
+  struct Options {
+    CoordinatorAddress address;
+    int seat = 0;
+    std::uint64_t generation = 0;
+    std::chrono::milliseconds patience{20000};
+  };
+  explicit CoordinatorClient(const Options& options);
+  ~CoordinatorClient();
+
+  // This machine's end of the line: an address under which others can reach this process.
+  std::string local_address() const;
+
+  // Waits for the next order, however long; none: the coordinator says goodbye or has gone.
+  std::optional<TrialOrder> next_trial();
+
+  // The store; keys are the coordinator's whole life's. get() waits until somebody has set the key.
+  void set(const std::string& key, std::string_view value);
+  std::string get(const std::string& key, std::chrono::milliseconds timeout);
+
+  // The trial's program. Numbers communicators from 0 and their submits from 1.
+  int connect(const Group& group);
+  // Of calls that call_rules.h accepts. Sent with the next wait at the latest.
+  void submit(int communicator, std::span<const CollectiveCall> calls);
+  void wait(int communicator, std::uint64_t sequence, std::string_view label);
+  // The next meeting that this rank takes part in and that all have come to. Blocks.
+  Go next_go();
+  void done(const Go& go);
+
+  // The program's end, one of them. `result` is bytes for whoever gave the order.
+  void returned(std::string_view result);
+  void threw(std::string_view error);
+  void cancelled();
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockstep::backends

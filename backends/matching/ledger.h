@@ -1,0 +1,66 @@
+// Which calls the ranks of a mesh have submitted, which of them meet and agree, and who waits for
+// what: the bookkeeping that every backend shares. It moves no data, parks nobody, takes no lock.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/matching/channel.h"
+#include "backends/matching/finding.h"
+#include "core/comm/mesh.h"
+
+namespace lockstep::backends {
+
+// What a submit brought about at one meeting: a round of collectives, or a message.
+struct Arrival {
+  Meeting* meeting;
+  std::size_t party;
+  bool completes;  // the last to come, and all agree
+};
+
+class Ledger {
+ public:
+  // The mesh must outlive it.
+  explicit Ledger(const Mesh& mesh);
+  Ledger(const Ledger&) = delete;
+  Ledger& operator=(const Ledger&) = delete;
+
+  // One more communicator of the rank for that group; members connect in the same order.
+  Member& connect(Rank rank, const Group& group);
+
+  // Calls that call_rules.h accepts; of their buffers only dtypes and counts are looked at. The
+  // member's submits are numbered from 1. Valid until the next submit.
+  std::span<const Arrival> submit(Member& me, std::span<const CollectiveCall> calls);
+
+  // The rank waits for one of the member's submits. False: it is blocked until the last meeting of
+  // that submit completes.
+  bool begin_wait(Member& me, std::uint64_t sequence, std::string_view label);
+  // After a wait whose meetings have all completed: its outputs are defined.
+  void finish_wait(Member& me, std::uint64_t sequence);
+
+  // The rank's program is over.
+  void rank_returned(Rank rank);
+  void rank_threw(Rank rank, std::string error);
+  void rank_lost(Rank rank, std::string how);  // its process or thread is gone: "killed by ..."
+  void rank_cancelled(Rank rank);
+
+  // Some rank neither is blocked nor has ended. Where none is, and not all have ended: a deadlock.
+  bool any_running() const;
+
+  // Of ranks all of which are blocked or have ended, or that will not go on: errors first, then
+  // what does not match or who waits for whom, else what is pending. None where all is well.
+  std::vector<Finding> diagnose() const;
+
+  const RendezvousState& state() const { return state_; }
+  std::int64_t num_calls() const { return state_.num_calls; }
+  std::int64_t num_matched() const { return state_.num_matched; }
+
+ private:
+  const Mesh& mesh_;
+  RendezvousState state_;
+};
+
+}  // namespace lockstep::backends
