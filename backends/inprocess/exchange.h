@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/inprocess/meeting.h"
+#include "backends/matching/meeting.h"
 #include "core/config/case.h"
 
 namespace lockstep::backends {

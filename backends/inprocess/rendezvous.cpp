@@ -8,28 +8,15 @@
 #include <mutex>
 #include <utility>
 
-#include "backends/inprocess/diagnosis.h"
-#include "backends/inprocess/signature.h"
-#include "backends/inprocess/usual_call.h"
+#include "backends/matching/diagnosis.h"
+#include "backends/matching/signature.h"
+#include "backends/matching/usual_call.h"
 #include "core/base/errors.h"
 #include "core/base/random.h"
 #include "core/comm/call_rules.h"
 
 namespace lockstep::backends {
 namespace {
-
-class InProcessCommunicator : public Communicator {
- public:
-  explicit InProcessCommunicator(Member& me) : me_(me) {}
-
-  const Group& group() const override { return me_.channel->group; }
-  Ticket submit(std::span<const CollectiveCall> calls) override {
-    return {.source = &me_, .sequence = me_.rendezvous->submit(me_, calls)};
-  }
-
- private:
-  Member& me_;
-};
 
 // The links of one submit. Usually it is the only one under way.
 std::span<const Link> links_of(const Member& me, std::uint64_t sequence) {
@@ -44,8 +31,24 @@ std::span<const Link> links_of(const Member& me, std::uint64_t sequence) {
 
 }  // namespace
 
-void Member::wait(std::uint64_t sequence, Stream, std::string_view label) {
-  rendezvous->wait(*this, sequence, label);
+class Rendezvous::InProcessCommunicator : public Communicator {
+ public:
+  InProcessCommunicator(const Group& group, Tickets& tickets) : group_(group), tickets_(tickets) {}
+
+  const Group& group() const override { return group_; }
+  Ticket submit(std::span<const CollectiveCall> calls) override { return tickets_.submit(calls); }
+
+ private:
+  const Group& group_;
+  Tickets& tickets_;
+};
+
+Ticket Rendezvous::Tickets::submit(std::span<const CollectiveCall> calls) {
+  return {.source = this, .sequence = rendezvous_.submit(me_, calls)};
+}
+
+void Rendezvous::Tickets::wait(std::uint64_t sequence, Stream, std::string_view label) {
+  rendezvous_.wait(me_, sequence, label);
 }
 
 Rendezvous::Rendezvous(const Mesh& mesh, const RendezvousOptions& options, Parking& parking)
@@ -66,8 +69,12 @@ std::unique_ptr<Communicator> Rendezvous::connect(Rank rank, const Group& group)
   Member& member = channel.members[static_cast<std::size_t>(me->value)];
   member.connected = true;
   members_of_rank_[static_cast<std::size_t>(rank.value)].push_back(&member);
-  return std::make_unique<InProcessCommunicator>(member);
+  tickets_.push_back(std::make_unique<Tickets>(*this, member));
+  return std::make_unique<InProcessCommunicator>(channel.group, *tickets_.back());
 }
+
+// It reduces, copies and delivers everything that call_rules.h accepts by its own loops.
+Support Rendezvous::supports(const CallType&) const { return {.kind = SupportKind::kNative}; }
 
 // The first one of that group that the rank has not connected to.
 Channel& Rendezvous::channel_for(Rank rank, GroupRank me, const Group& group) {
@@ -85,7 +92,7 @@ Channel& Rendezvous::channel_for(Rank rank, GroupRank me, const Group& group) {
                                to_text(group),
                                mesh_.world()));
   }
-  channels.push_back(std::make_unique<Channel>(*this, group, static_cast<int>(channels.size())));
+  channels.push_back(std::make_unique<Channel>(group, static_cast<int>(channels.size())));
   return *channels.back();
 }
 

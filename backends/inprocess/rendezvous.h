@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "backends/inprocess/channel.h"
 #include "backends/inprocess/exchange.h"
-#include "backends/inprocess/finding.h"
 #include "backends/inprocess/parking.h"
+#include "backends/matching/channel.h"
+#include "backends/matching/finding.h"
 #include "core/comm/mesh.h"
 #include "core/config/case.h"
 
@@ -29,6 +29,7 @@ class Rendezvous : public Transport {
   // Mesh and parking must outlive it, and it all communicators and tickets.
   Rendezvous(const Mesh& mesh, const RendezvousOptions& options, Parking& parking);
 
+  Support supports(const CallType& type) const override;
   std::unique_ptr<Communicator> connect(Rank rank, const Group& group) override;
 
   // The rank's program is over; `error` is what it threw.
@@ -43,11 +44,23 @@ class Rendezvous : public Transport {
   std::int64_t num_calls() const { return state_.num_calls; }
   std::int64_t num_matched() const { return state_.num_matched; }
 
-  // For its communicators and their tickets.
+ private:
+  // Gives a member's tickets out, which may outlive the communicator that they came from.
+  class Tickets : public TicketSource {
+   public:
+    Tickets(Rendezvous& rendezvous, Member& me) : rendezvous_(rendezvous), me_(me) {}
+    Ticket submit(std::span<const CollectiveCall> calls);
+    void wait(std::uint64_t sequence, Stream stream, std::string_view label) override;
+
+   private:
+    Rendezvous& rendezvous_;
+    Member& me_;
+  };
+  class InProcessCommunicator;
+
   std::uint64_t submit(Member& me, std::span<const CollectiveCall> calls);
   void wait(Member& me, std::uint64_t sequence, std::string_view label);
 
- private:
   Channel& channel_for(Rank rank, GroupRank me, const Group& group);
   void check_call(const Member& me, const CollectiveCall& call) const;
   void join_round(Member& me, std::span<const CollectiveCall> calls);
@@ -67,6 +80,7 @@ class Rendezvous : public Transport {
   Exchange exchange_;
   RendezvousState state_;
   std::vector<std::vector<Member*>> members_of_rank_;
+  std::vector<std::unique_ptr<Tickets>> tickets_;
   std::vector<Finding> kept_findings_;
 };
 

@@ -14,6 +14,7 @@ class DroppingTransport : public Transport {
   DroppingTransport(Transport& inner, std::span<const std::string> dropped_labels)
       : inner_(inner), dropped_labels_(dropped_labels) {}
 
+  Support supports(const CallType& type) const override { return inner_.supports(type); }
   std::unique_ptr<Communicator> connect(Rank rank, const Group& group) override;
 
  private:

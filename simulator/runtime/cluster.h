@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/inprocess/finding.h"
+#include "backends/matching/finding.h"
 #include "core/comm/communicator.h"
 #include "core/comm/mesh.h"
 #include "core/config/case.h"

@@ -16,6 +16,7 @@ class FaultyTransport : public Transport {
   FaultyTransport(Transport& inner, Rank rank, const std::vector<TrainingFault>& faults)
       : inner_(inner), rank_(rank), faults_(faults) {}
 
+  Support supports(const CallType& type) const override { return inner_.supports(type); }
   std::unique_ptr<Communicator> connect(Rank rank, const Group& group) override;
 
   Ticket submit(Communicator& own, std::span<const CollectiveCall> calls) {

@@ -1,5 +1,5 @@
 // Looks up the histories of a kind's channels.
-#include "backends/inprocess/usual_call.h"
+#include "backends/matching/usual_call.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // Members are sorted into parties that agree; the largest is "the others", the rest at fault.
-#include "backends/inprocess/mismatch.h"
+#include "backends/matching/mismatch.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <tuple>
 #include <utility>
 
-#include "backends/inprocess/signature.h"
-#include "backends/inprocess/usual_call.h"
-#include "backends/inprocess/wrong_group.h"
+#include "backends/matching/signature.h"
+#include "backends/matching/usual_call.h"
+#include "backends/matching/wrong_group.h"
 
 namespace lockstep::backends {
 namespace {

@@ -1,5 +1,5 @@
 // Signatures: kind, dtype, counts, op, root, label and the number of calls in a submit.
-#include "backends/inprocess/signature.h"
+#include "backends/matching/signature.h"
 
 #include <fmt/format.h>
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "backends/inprocess/channel.h"
-#include "backends/inprocess/finding.h"
+#include "backends/matching/channel.h"
+#include "backends/matching/finding.h"
 #include "core/comm/mesh.h"
 
 namespace lockstep::backends {

@@ -1,12 +1,12 @@
 // A label that waits on two groups: the side with fewer callers is wrong.
-#include "backends/inprocess/wrong_group.h"
+#include "backends/matching/wrong_group.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "backends/inprocess/signature.h"
-#include "backends/inprocess/usual_call.h"
+#include "backends/matching/signature.h"
+#include "backends/matching/usual_call.h"
 
 namespace lockstep::backends {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/inprocess/meeting.h"
+#include "backends/matching/meeting.h"
 
 namespace lockstep::backends {
 

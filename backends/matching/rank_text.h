@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "backends/inprocess/channel.h"
+#include "backends/matching/channel.h"
 #include "core/comm/mesh.h"
 
 namespace lockstep::backends {

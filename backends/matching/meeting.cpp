@@ -1,5 +1,5 @@
 // The copies that a party makes of what its caller may take back.
-#include "backends/inprocess/meeting.h"
+#include "backends/matching/meeting.h"
 
 #include <algorithm>
 #include <span>

@@ -1,8 +1,8 @@
 // Tells which members of a group call something else than the others do.
 #pragma once
 
-#include "backends/inprocess/finding.h"
-#include "backends/inprocess/rank_text.h"
+#include "backends/matching/finding.h"
+#include "backends/matching/rank_text.h"
 
 namespace lockstep::backends {
 

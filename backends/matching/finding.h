@@ -1,4 +1,4 @@
-// One diagnostic record about the collectives and ranks of an in-process cluster.
+// One diagnostic record about the collectives and ranks of a cluster.
 #pragma once
 
 #include <string>

@@ -1,9 +1,9 @@
 // Names of ranks, and what each is doing instead of what others expect.
-#include "backends/inprocess/rank_text.h"
+#include "backends/matching/rank_text.h"
 
 #include <fmt/format.h>
 
-#include "backends/inprocess/signature.h"
+#include "backends/matching/signature.h"
 #include "core/base/errors.h"
 
 namespace lockstep::backends {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/inprocess/rank_text.h"
+#include "backends/matching/rank_text.h"
 
 namespace lockstep::backends {
 

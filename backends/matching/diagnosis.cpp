@@ -1,5 +1,5 @@
 // The report: errors, then mismatch or deadlock with everyone's whereabouts, else what is pending.
-#include "backends/inprocess/diagnosis.h"
+#include "backends/matching/diagnosis.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <map>
 #include <utility>
 
-#include "backends/inprocess/mismatch.h"
-#include "backends/inprocess/rank_text.h"
-#include "backends/inprocess/signature.h"
-#include "backends/inprocess/wrong_group.h"
+#include "backends/matching/mismatch.h"
+#include "backends/matching/rank_text.h"
+#include "backends/matching/signature.h"
+#include "backends/matching/wrong_group.h"
 
 namespace lockstep::backends {
 namespace {

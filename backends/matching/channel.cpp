@@ -1,18 +1,17 @@
 // A channel's members and random streams, and the meetings that it uses again.
-#include "backends/inprocess/channel.h"
+#include "backends/matching/channel.h"
 
 #include "core/base/random.h"
 
 namespace lockstep::backends {
 
-Channel::Channel(Rendezvous& rendezvous, const Group& channel_group, int group_ordinal)
+Channel::Channel(const Group& channel_group, int group_ordinal)
     : group(channel_group), ordinal(group_ordinal), members(channel_group.ranks.size()) {
   const std::uint64_t kind = stream_of(name_of(group.kind));
   const auto number = static_cast<std::uint64_t>(ordinal);
   order_stream = random_bits(kind, 0, number);
   stream = random_bits(kind, static_cast<std::uint64_t>(group.index), number);
   for (std::size_t i = 0; i < members.size(); ++i) {
-    members[i].rendezvous = &rendezvous;
     members[i].channel = this;
     members[i].rank = group.ranks[i];
     members[i].group_rank = GroupRank{static_cast<int>(i)};

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/inprocess/meeting.h"
+#include "backends/matching/meeting.h"
 
 namespace lockstep::backends {
 
@@ -23,13 +23,9 @@ struct Link {
 };
 
 struct Channel;
-class Rendezvous;
 
-// One rank's side of a channel. Its tickets may outlive the communicator that gave them out.
-struct Member : TicketSource {
-  void wait(std::uint64_t sequence, Stream stream, std::string_view label) override;
-
-  Rendezvous* rendezvous = nullptr;
+// One rank's side of a channel.
+struct Member {
   Channel* channel = nullptr;
   Rank rank;
   GroupRank group_rank;
@@ -62,7 +58,7 @@ inline constexpr std::size_t kMaxHistory = 1U << 16U;
 
 struct Channel {
   // `group_ordinal` counts the communicators of one group, from 0.
-  Channel(Rendezvous& rendezvous, const Group& channel_group, int group_ordinal);
+  Channel(const Group& channel_group, int group_ordinal);
 
   // A meeting that nobody has come to, in its initial state: one given back, or a new one.
   Meeting& take_meeting(bool is_message, std::uint64_t number);
