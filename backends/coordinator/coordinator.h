@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,10 @@ struct TrialOutcome {
   std::int64_t num_matched = 0;
 };
 
+// A socket that listens on the address, to be handed to a coordinator of this process or of one that
+// inherits it. An error of one sentence where it cannot: "cannot listen on HOST:PORT: ...".
+int listen_on(const std::string& host, int port);
+
 class Coordinator {
  public:
   struct Impl;
@@ -58,6 +63,10 @@ class Coordinator {
   bool wait_for_seats(const std::vector<SeatId>& seats,
                       std::chrono::milliseconds patience,
                       const std::function<bool()>& give_up);
+
+  // The store, from this side; none once `patience` is over.
+  void set(const std::string& key, const std::string& value);
+  std::optional<std::string> get(const std::string& key, std::chrono::milliseconds patience);
 
   // One trial: rank i of the mesh runs on seats[i], which must be here. Returns when every rank has
   // ended or none can go on; then those that have not ended were told that it is over, and must not
