@@ -33,10 +33,13 @@ class GlooConnections {
   std::unique_ptr<Impl> impl_;
 };
 
-// One rank of one trial.
+// The rank of one trial, `order.rank`. To be destroyed before the client tells of the program's end.
 std::unique_ptr<Transport> make_gloo_transport(CoordinatorClient& client,
                                                GlooConnections& connections,
-                                               Rank rank);
+                                               const TrialOrder& order);
+
+// How this backend does a call: what its transports answer.
+Support gloo_support(const CallType& type);
 
 // Empty where this build has Gloo; else one sentence that says what is missing.
 std::string why_no_gloo();
