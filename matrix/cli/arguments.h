@@ -28,6 +28,15 @@ struct Arguments {
   std::string trace;
   std::string dump;
   std::string checks;
+  // Between processes of this command only: where the coordinator listens, which rank's process
+  // this is, and what a launcher started.
+  std::string coordinator;
+  std::string seat;
+  std::string generation;
+  std::string processes;
+  std::string launcher;
+  std::string host;
+  std::string listening;
   std::vector<std::string> defects;
   std::vector<std::string> set;
   bool resume = false;

@@ -18,7 +18,8 @@ const ValueOption kRanks{
     "--ranks", &A::ranks, "fibers|threads", "what a simulated rank runs on (fibers)"};
 const ValueOption kDevice{"--device", &A::device, "cpu|cuda", "what computes (cpu)"};
 const ValueOption kComm{"--comm", &A::comm, "inproc|gloo|nccl", "what communicates (inproc)"};
-const ValueOption kJobs{"--jobs", &A::jobs, "N", "worker processes (the number of cores)"};
+const ValueOption kJobs{
+    "--jobs", &A::jobs, "N", "worker processes (the number of cores; 1 over gloo)"};
 const ValueOption kTimeout{"--timeout", &A::timeout, "S", "seconds a case may take (60)"};
 const ListOption kSet{
     "--set", &A::set, "KEY=VALUE", "override a field of the spec's model, layout or recipe"};
@@ -108,7 +109,9 @@ Command run_row() {
           .subject_summary = "",
           .example = "lockstep run --case '{\"preset\":\"tiny-linear\",\"tp\":2,\"dp\":3}'",
           .values = {{"--case", &A::case_text, "JSON|@FILE", "the case; missing fields: defaults"},
+                     kComm,
                      kRanks,
+                     kTimeout,
                      {"--trace", &A::trace, "FILE", "write a timeline (not built yet)"},
                      {"--dump", &A::dump, "DIR", "write all tensors (not built yet)"}},
           .lists = {},
@@ -146,10 +149,33 @@ Command worker_row() {
           .subject = "",
           .subject_summary = "",
           .example = "lockstep worker < requests",
-          .values = {kRanks, {"--checks", &A::checks, "LIST", "names of checks, by commas"}},
+          .values = {kComm,
+                     kRanks,
+                     kTimeout,
+                     {"--checks", &A::checks, "LIST", "names of checks, by commas"},
+                     {"--processes", &A::processes, "N", "processes that a launcher started"},
+                     {"--launcher", &A::launcher, "NAME", "which one"},
+                     {"--host", &A::host, "NAME", "this host, as those processes reach it"},
+                     {"--listening", &A::listening, "FD", "the socket at which they arrive"}},
           .lists = {},
           .switches = {},
           .run = worker_command,
+          .hidden = true};
+}
+
+Command rank_row() {
+  return {.name = "rank",
+          .summary = "serve one rank of every trial over Gloo",
+          .subject = "",
+          .subject_summary = "",
+          .example = "lockstep rank --coordinator 127.0.0.1:4000 --seat 0 --generation 1",
+          .values = {{"--coordinator", &A::coordinator, "HOST:PORT", "who gives the orders"},
+                     {"--seat", &A::seat, "N", "which rank"},
+                     {"--generation", &A::generation, "N", "which of its processes"},
+                     kTimeout},
+          .lists = {},
+          .switches = {},
+          .run = rank_command,
           .hidden = true};
 }
 
@@ -177,7 +203,8 @@ std::span<const Command> commands() {
       planned("report",
               "a sweep's results as a document",
               "lockstep report lockstep-out/quick --format html"),
-      worker_row()};
+      worker_row(),
+      rank_row()};
   return table;
 }
 

@@ -55,6 +55,7 @@ int expand_command(const Arguments& arguments);
 int run_command(const Arguments& arguments);
 int list_command(const Arguments& arguments);
 int worker_command(const Arguments& arguments);
+int rank_command(const Arguments& arguments);
 
 // What the command was built from and with.
 std::string version_text();

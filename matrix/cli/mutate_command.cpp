@@ -4,6 +4,7 @@
 
 #include "core/base/errors.h"
 #include "matrix/cli/commands.h"
+#include "matrix/cli/launched.h"
 #include "matrix/cli/output.h"
 #include "matrix/cli/selection.h"
 #include "matrix/cli/sweep_options.h"
@@ -87,10 +88,7 @@ Finished run_mutation(const MutationPlan& plan,
   return finished;
 }
 
-}  // namespace
-
-int mutate_command(const Arguments& arguments) {
-  check_backends(arguments);
+int lead_mutation(const Arguments& arguments) {
   const std::string format =
       arguments.format.empty()
           ? "text"
@@ -118,6 +116,13 @@ int mutate_command(const Arguments& arguments) {
   if (format == "markdown") print_out(mutation_markdown(mutation));
   if (selection.selected.empty()) return exit_code_of_nothing(selection, arguments);
   return exit_code_of(mutation);
+}
+
+}  // namespace
+
+int mutate_command(const Arguments& arguments) {
+  check_backends(arguments);
+  return on_leader(arguments, lead_mutation);
 }
 
 }  // namespace lockstep::matrix

@@ -1,4 +1,4 @@
-// `lockstep run`: one case, in this process, so that a debugger sees it.
+// `lockstep run`: one case, its simulated ranks in this process, so that a debugger sees them.
 #include <string>
 
 #include "core/base/errors.h"
@@ -7,7 +7,9 @@
 #include "core/config/rules.h"
 #include "core/config/text_file.h"
 #include "matrix/cli/commands.h"
+#include "matrix/cli/launched.h"
 #include "matrix/cli/output.h"
+#include "matrix/cli/ranks_option.h"
 #include "matrix/cli/values.h"
 #include "matrix/sweep/run_case.h"
 
@@ -58,11 +60,13 @@ int run_command(const Arguments& arguments) {
   if (!arguments.trace.empty()) throw UsageError("run --trace is not built yet");
   if (!arguments.dump.empty()) throw UsageError("run --dump is not built yet");
   const Case c = checked_case(arguments.case_text);
-  CaseRunner runner(RunOptions{.host = rank_host(arguments.ranks), .checks = {}});
-  // A case knows no axes, so its id is its name.
-  const CaseResult result = runner.run(case_id(c), c);
-  print_out(result_to_json(result) + "\n");
-  return exit_code(result.verdict);
+  return on_leader(arguments, [&c](const Arguments& leading) {
+    CaseRunner runner(RunOptions{.ranks = ranks_option(leading), .checks = {}});
+    // A case knows no axes, so its id is its name.
+    const CaseResult result = runner.run(case_id(c), c);
+    print_out(result_to_json(result) + "\n");
+    return exit_code(result.verdict);
+  });
 }
 
 }  // namespace lockstep::matrix

@@ -1,5 +1,6 @@
 // `lockstep sweep`: options understood, then all cases, then the report.
 #include "matrix/cli/commands.h"
+#include "matrix/cli/launched.h"
 #include "matrix/cli/output.h"
 #include "matrix/cli/selection.h"
 #include "matrix/cli/sweep_options.h"
@@ -20,10 +21,7 @@ std::string replay_of_first(const SweepOutcome& outcome,
   return replay_command(failing.front().result.c, results, kReplayFile, arguments, folder);
 }
 
-}  // namespace
-
-int sweep_command(const Arguments& arguments) {
-  check_backends(arguments);
+int lead_sweep(const Arguments& arguments) {
   const std::string format = arguments.format.empty()
                                  ? "text"
                                  : choice_option("--format", arguments.format, {"text", "json"});
@@ -43,6 +41,13 @@ int sweep_command(const Arguments& arguments) {
                              : report_text(outcome, report));
   if (selection.selected.empty()) return exit_code_of_nothing(selection, arguments);
   return exit_code_of(outcome);
+}
+
+}  // namespace
+
+int sweep_command(const Arguments& arguments) {
+  check_backends(arguments);
+  return on_leader(arguments, lead_sweep);
 }
 
 }  // namespace lockstep::matrix

@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <string_view>
 #include <thread>
 
+#include "core/base/errors.h"
 #include "core/config/case_json.h"
 #include "matrix/cli/output.h"
+#include "matrix/cli/ranks_option.h"
 #include "matrix/cli/values.h"
 #include "matrix/sweep/report_parts.h"
 
@@ -18,21 +19,38 @@ namespace lockstep::matrix {
 namespace {
 
 constexpr std::int64_t kMaxJobs = 1024;
-constexpr double kMaxTimeout = 1e6;
 
-std::size_t num_jobs(const std::string& text) {
-  if (!text.empty()) return static_cast<std::size_t>(integer_option("--jobs", text, 1, kMaxJobs));
-  return std::max(1U, std::thread::hardware_concurrency());
+// A worker of simulated ranks keeps one core busy; one of processes as many as there are.
+std::size_t num_jobs(const Arguments& arguments) {
+  const bool is_launched = !arguments.processes.empty();
+  if (!arguments.jobs.empty()) {
+    const std::int64_t jobs = integer_option("--jobs", arguments.jobs, 1, kMaxJobs);
+    if (is_launched && jobs > 1) {
+      throw UsageError("--jobs: one case at a time runs on the processes that " +
+                       arguments.launcher + " started, got " + arguments.jobs);
+    }
+    return static_cast<std::size_t>(jobs);
+  }
+  return simulates(arguments) ? std::max(1U, std::thread::hardware_concurrency()) : 1U;
 }
 
 // The command starts itself: whatever the worker needs is there.
 std::vector<std::string> own_worker(const Arguments& arguments,
                                     const std::vector<std::string>& checks) {
-  std::vector<std::string> command = {std::filesystem::read_symlink("/proc/self/exe"), "worker"};
-  if (!arguments.ranks.empty()) command.insert(command.end(), {"--ranks", arguments.ranks});
+  std::vector<std::string> command = {own_program(), "worker"};
+  const auto pass_on = [&command](const std::string& flag, const std::string& value) {
+    if (!value.empty()) command.insert(command.end(), {flag, value});
+  };
+  pass_on("--ranks", arguments.ranks);
+  pass_on("--comm", arguments.comm);
+  pass_on("--timeout", arguments.timeout);
+  pass_on("--processes", arguments.processes);
+  pass_on("--launcher", arguments.launcher);
+  pass_on("--host", arguments.host);
+  pass_on("--listening", arguments.listening);
   std::string list;
   for (const std::string& check : checks) list += (list.empty() ? "" : ",") + check;
-  if (!list.empty()) command.insert(command.end(), {"--checks", list});
+  pass_on("--checks", list);
   return command;
 }
 
@@ -55,11 +73,10 @@ SweepOptions sweep_options(const Arguments& arguments,
   SweepOptions options;
   options.name = name;
   options.worker_command = own_worker(arguments, checks);
-  options.num_jobs = num_jobs(arguments.jobs);
+  if (!arguments.comm.empty()) options.comm = arguments.comm;
+  options.num_jobs = num_jobs(arguments);
   options.resume = arguments.resume;
-  if (!arguments.timeout.empty()) {
-    options.timeout_s = positive_option("--timeout", arguments.timeout, kMaxTimeout);
-  }
+  options.timeout_s = timeout_option(arguments);
   return options;
 }
 
@@ -75,7 +92,9 @@ std::string replay_command(const Case& c,
                            const Arguments& arguments,
                            const std::string& folder) {
   results.write_beside(file_name, case_to_json(c) + "\n");
-  return for_shell(arguments.program) + " run --case " + for_shell("@" + folder + "/" + file_name);
+  return for_shell(arguments.program) + " run --case " +
+         for_shell("@" + folder + "/" + file_name) +
+         (simulates(arguments) ? "" : " --comm " + arguments.comm);
 }
 
 void tell_dropped(const SweepOutcome& outcome) {

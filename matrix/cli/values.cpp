@@ -6,6 +6,7 @@
 #include <charconv>
 #include <system_error>
 
+#include "backends/gloo/transport.h"
 #include "core/base/errors.h"
 #include "core/config/fields.h"
 #include "simulator/defects/defect.h"
@@ -71,7 +72,11 @@ const std::vector<BackendRow>& backend_rows() {
       {"--device", "cpu", true, "tensors in memory, products by Eigen"},
       {"--device", "cuda", false, "NVIDIA GPUs"},
       {"--comm", "inproc", true, "in-process rendezvous of simulated ranks"},
-      {"--comm", "gloo", false, "processes over TCP"},
+      {"--comm",
+       "gloo",
+       backends::why_no_gloo().empty(),
+       "a process a rank, here or by mpirun, srun and torchrun, over TCP",
+       backends::why_no_gloo()},
       {"--comm", "nccl", false, "NVIDIA GPUs over NVLink and InfiniBand"},
       {"--ranks", "fibers", true, "ranks take turns on one thread, by a seeded schedule"},
       {"--ranks", "threads", true, "a thread a rank; the same bits"},
@@ -89,14 +94,24 @@ void check_backends(const Arguments& arguments) {
     choice_option(flag, text, known);
     for (const BackendRow& row : backend_rows()) {
       if (row.flag == flag && row.name == text && !row.built) {
-        throw NotAvailable(fmt::format(
-            "{} {}: this build has no {}; see lockstep list backends", flag, text, text));
+        throw NotAvailable(fmt::format("{} {}: {}",
+                                       flag,
+                                       text,
+                                       row.why_not.empty() ? "this build has no " + text +
+                                                                 "; see lockstep list backends"
+                                                           : row.why_not));
       }
     }
   };
   check("--device", arguments.device);
   check("--comm", arguments.comm);
   check("--ranks", arguments.ranks);
+  if (!arguments.ranks.empty() && !arguments.comm.empty() && arguments.comm != "inproc") {
+    throw UsageError(fmt::format(
+        "--ranks {} says what simulated ranks run on; with --comm {} every rank is a process",
+        arguments.ranks,
+        arguments.comm));
+  }
 }
 
 sim::RankHost rank_host(const std::string& text) {

@@ -41,10 +41,12 @@ struct BackendRow {
   std::string name;
   bool built;
   std::string summary;
+  std::string why_not = {};  // a sentence, where it is not built and there is more to say
 };
 const std::vector<BackendRow>& backend_rows();
 
-// UsageError for an unknown device or backend, NotAvailable for a known one that is not built.
+// UsageError for an unknown device or backend and for options that exclude each other, NotAvailable
+// for a known one that is not built.
 void check_backends(const Arguments& arguments);
 
 sim::RankHost rank_host(const std::string& text);

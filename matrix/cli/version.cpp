@@ -1,6 +1,7 @@
 // What `lockstep --version` prints; CMake hands the facts in as definitions.
 #include <fmt/format.h>
 
+#include "backends/gloo/transport.h"
 #include "matrix/cli/commands.h"
 
 namespace lockstep::matrix {
@@ -20,7 +21,7 @@ std::string version_text() {
       "  fmt           {}\n"
       "  CUDA          not in this build\n"
       "  NCCL          not in this build\n"
-      "  Gloo          not in this build\n",
+      "  Gloo          {}\n",
       LOCKSTEP_VERSION,
       LOCKSTEP_COMPILER,
       LOCKSTEP_ARCH,
@@ -31,7 +32,8 @@ std::string version_text() {
       LOCKSTEP_YAML_CPP,
       LOCKSTEP_JSON,
       LOCKSTEP_CLI11,
-      LOCKSTEP_FMT);
+      LOCKSTEP_FMT,
+      backends::gloo_version());
 }
 
 }  // namespace lockstep::matrix

@@ -1,7 +1,10 @@
 // `lockstep worker`: the far end of a sweep's pipes; started by the command, not by people.
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "matrix/cli/commands.h"
+#include "matrix/cli/ranks_option.h"
 #include "matrix/cli/values.h"
 #include "matrix/sweep/run_case.h"
 #include "matrix/sweep/worker_loop.h"
@@ -25,7 +28,7 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 int worker_command(const Arguments& arguments) {
   check_backends(arguments);
   CaseRunner runner(
-      RunOptions{.host = rank_host(arguments.ranks), .checks = split_at_commas(arguments.checks)});
+      RunOptions{.ranks = ranks_option(arguments), .checks = split_at_commas(arguments.checks)});
   return serve_cases(
       [&runner](const std::string& name, const Case& c) { return runner.run(name, c); });
 }

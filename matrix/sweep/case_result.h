@@ -16,6 +16,7 @@ std::string_view name_of(Verdict verdict);
 struct CaseResult {
   std::string name;  // the varied axes in the spec's order
   Case c;
+  std::string comm = "inproc";  // what the ranks communicated by, as --comm spells it
   Verdict verdict = Verdict::kSkipped;
   double seconds = 0.0;
   std::string digest = {};

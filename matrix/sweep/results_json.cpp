@@ -121,6 +121,7 @@ Json headroom_to_json(const Headroom& headroom) {
 
 std::string result_to_json(const CaseResult& result) {
   Json tail;
+  tail["comm"] = result.comm;
   tail["verdict"] = name_of(result.verdict);
   tail["seconds"] = number(result.seconds);
   tail["digest"] = result.digest;
@@ -142,6 +143,7 @@ CaseResult result_from_json(std::string_view line) {
     if (json.at("id").get<std::string>() != case_id(result.c)) {
       throw UsageError("a result line's id is not that of its case");
     }
+    result.comm = json.value("comm", result.comm);
     result.verdict = verdict_from(json.at("verdict").get<std::string>());
     result.seconds = number_from(json.at("seconds"));
     result.digest = json.at("digest").get<std::string>();

@@ -90,11 +90,14 @@ CaseRunner::~CaseRunner() = default;
 
 CaseResult CaseRunner::run(const std::string& name, const Case& c) {
   const auto start = std::chrono::steady_clock::now();
-  CaseResult result{.name = name, .c = c};
+  CaseResult result{.name = name, .c = c, .comm = options_.ranks.comm};
   try {
     if (const std::optional<std::string> reason = why_invalid(c)) {
       result.verdict = Verdict::kInvalid;
       result.reason = *reason;
+    } else if (const std::optional<std::string> why_not = options_.ranks.why_not(c)) {
+      result.verdict = Verdict::kSkipped;
+      result.reason = *why_not;
     } else {
       judge(c, result);
     }
@@ -108,7 +111,7 @@ CaseResult CaseRunner::run(const std::string& name, const Case& c) {
 
 void CaseRunner::judge(const Case& c, CaseResult& result) {
   const std::vector<const sim::Check*> checks = chosen_checks(options_.checks);
-  const sim::TrialResult trial = sim::run_trial(c, {.host = options_.host});
+  const sim::TrialResult trial = options_.ranks.run(c);
   result.digest = trial.digest;
   if (const std::optional<std::string> reason = sim::why_unfinished(trial.cluster)) {
     result.verdict = Verdict::kError;

@@ -7,12 +7,12 @@
 
 #include "core/config/case.h"
 #include "matrix/sweep/case_result.h"
-#include "simulator/runtime/cluster.h"
+#include "matrix/sweep/trial_runner.h"
 
 namespace lockstep::matrix {
 
 struct RunOptions {
-  sim::RankHost host = sim::RankHost::kFibers;
+  TrialRunner ranks = simulated_ranks(sim::RankHost::kFibers);
   std::vector<std::string> checks;  // names; empty: all that are built
 };
 
@@ -22,7 +22,8 @@ class CaseRunner {
   explicit CaseRunner(RunOptions options);
   ~CaseRunner();
 
-  // Never throws for what the case does: an illegal layout is kInvalid, a rank's error kError.
+  // Never throws for what the case does: an illegal layout is kInvalid, one that these ranks cannot
+  // run kSkipped, a rank's error kError.
   CaseResult run(const std::string& name, const Case& c);
 
  private:

@@ -56,6 +56,7 @@ class Sweep {
       const auto place = index_of_name.find(result.name);
       if (place == index_of_name.end()) return false;
       if (case_id(known_[place->second].c) != case_id(result.c)) return false;
+      if (result.comm != options_.comm) return false;
       if (!is_decided(result.verdict) && is_selected.contains(place->second)) {
         ++outcome_.num_undecided;
         return false;
@@ -83,8 +84,9 @@ class Sweep {
     return false;
   }
 
-  static CaseResult result_of(const NamedCase& named_case, Verdict verdict) {
+  CaseResult result_of(const NamedCase& named_case, Verdict verdict) const {
     CaseResult result;
+    result.comm = options_.comm;
     result.name = named_case.name;
     result.c = named_case.c;
     result.verdict = verdict;
@@ -138,6 +140,7 @@ class Sweep {
       if (answer.name != result.name || case_id(answer.c) != case_id(result.c)) {
         throw UsageError("it is that of another case, " + answer.name);
       }
+      if (answer.comm != result.comm) throw UsageError("it was run over " + answer.comm);
       result = std::move(answer);
       return true;
     } catch (const UsageError& error) {

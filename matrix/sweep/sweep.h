@@ -14,6 +14,7 @@ namespace lockstep::matrix {
 
 struct SweepOptions {
   std::string name;
+  std::string comm = "inproc";  // of the workers: earlier lines of another one are no results
   std::vector<std::string> worker_command;
   std::size_t num_jobs = 1;  // workers at most; never more than cases
   double timeout_s = 60.0;

@@ -11,6 +11,7 @@
 #include <boost/process/args.hpp>
 #include <boost/process/child.hpp>
 #include <boost/process/exe.hpp>
+#include <boost/process/io.hpp>
 #include <boost/process/posix.hpp>
 #include <cerrno>
 #include <csignal>
@@ -69,6 +70,25 @@ StartedProcess start_process(const std::vector<std::string>& command) {
     close_pipe(words);
     throw LaunchError("cannot start the worker " + command.at(0) + ": " + error.code().message());
   }
+}
+
+pid_t start_child(const std::vector<std::string>& command) {
+  try {
+    bp::child child(bp::exe = command.at(0),
+                    bp::args = std::vector<std::string>(command.begin() + 1, command.end()),
+                    bp::std_in<bp::null);
+    const pid_t pid = child.id();
+    child.detach();
+    return pid;
+  } catch (const bp::process_error& error) {
+    throw LaunchError("cannot start " + command.at(0) + ": " + error.code().message());
+  }
+}
+
+bool has_ended(pid_t pid) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         info.si_pid == pid;
 }
 
 std::string end_process(pid_t pid) {

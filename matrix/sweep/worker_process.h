@@ -1,4 +1,4 @@
-// One worker process: starting it, its pipes, and how it ended.
+// Processes that this one starts: a worker with its pipes, or a child without; and how they ended.
 #pragma once
 
 #include <sys/types.h>
@@ -18,6 +18,13 @@ struct StartedProcess {
 
 // LaunchError where the program cannot be started.
 StartedProcess start_process(const std::vector<std::string>& command);
+
+// Starts `command` with nothing on its standard input and this process' output and errors as its
+// own. LaunchError where it cannot be started.
+pid_t start_child(const std::vector<std::string>& command);
+
+// Whether the process has ended; end_process still tells how.
+bool has_ended(pid_t pid);
 
 // Kills what still lives, waits for the end, and tells it: "killed by signal 11 (Segmentation
 // fault)", "exited with code 3".

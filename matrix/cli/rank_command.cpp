@@ -1,0 +1,43 @@
+// `lockstep rank`: the process of one rank; started by the command, not by people.
+#include <limits>
+
+#include "core/base/errors.h"
+#include "matrix/cli/commands.h"
+#include "matrix/cli/ranks_option.h"
+#include "matrix/cli/values.h"
+#include "matrix/crew/rank_process.h"
+#include "matrix/sweep/worker_pool.h"
+
+namespace lockstep::matrix {
+namespace {
+
+constexpr std::int64_t kLargestPort = 65535;
+
+backends::CoordinatorAddress address_option(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0) {
+    throw UsageError("--coordinator: expected HOST:PORT, got '" + text + "'");
+  }
+  return {.host = text.substr(0, colon),
+          .port = static_cast<int>(
+              integer_option("--coordinator", text.substr(colon + 1), 1, kLargestPort))};
+}
+
+}  // namespace
+
+int rank_command(const Arguments& arguments) {
+  constexpr std::int64_t kLargest = std::numeric_limits<int>::max();
+  const RankProcessOptions options{
+      .coordinator = address_option(arguments.coordinator),
+      .seat = static_cast<int>(integer_option("--seat", arguments.seat, 0, kLargest)),
+      .generation = static_cast<std::uint64_t>(
+          integer_option("--generation", arguments.generation, 0, kLargest)),
+      .timeout_s = timeout_option(arguments)};
+  try {
+    return serve_ranks(options);
+  } catch (const backends::ConnectionLost& error) {
+    throw LaunchError(error.what());
+  }
+}
+
+}  // namespace lockstep::matrix

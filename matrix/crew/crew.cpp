@@ -1,0 +1,99 @@
+// Seats are taken when a case needs them, and given up when its trial went wrong.
+#include "matrix/crew/crew.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/comm/mesh.h"
+#include "core/config/case_json.h"
+#include "core/config/fields.h"
+#include "matrix/crew/rank_result_bytes.h"
+#include "matrix/sweep/worker_pool.h"
+#include "simulator/runtime/rank_program.h"
+#include "simulator/runtime/trial.h"
+
+namespace lockstep::matrix {
+namespace {
+
+using backends::SeatId;
+using Milliseconds = std::chrono::milliseconds;
+
+Milliseconds milliseconds(double seconds) {
+  return std::chrono::duration_cast<Milliseconds>(std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
+std::optional<std::string> Crew::why_not(const Case& c) const {
+  const std::int64_t world = world_size(c.layout);
+  if (world > seats_.capacity()) {
+    return fmt::format("needs {} ranks, but {}", world, seats_.why_no_more());
+  }
+  if (c.recipe.reduction_order != ReductionOrder::kRank) {
+    return "the order of sums is Gloo's own; reduction_order other than rank is the simulator's";
+  }
+  if (c.recipe.completion != Completion::kEarly) {
+    return "calls complete when Gloo is done; completion other than early is the simulator's";
+  }
+  return std::nullopt;
+}
+
+sim::TrialResult Crew::run(const Case& c) {
+  const Mesh mesh(c.layout);
+  const std::vector<SeatId> seats = take_seats(mesh.world());
+  backends::TrialOutcome outcome =
+      coordinator_.run(mesh,
+                       seats,
+                       case_to_json(c),
+                       {.stall = milliseconds(timeout_s_ / 2.0)},
+                       [this](const SeatId& id) { return end(id); });
+  sim::TrialResult trial{.c = c,
+                         .ranks = std::vector<RankResult>(seats.size()),
+                         .cluster = {.findings = std::move(outcome.findings),
+                                     .num_calls = outcome.num_calls,
+                                     .num_matched = outcome.num_matched},
+                         .digest = {}};
+  for (std::size_t i = 0; i < seats.size(); ++i) {
+    if (!outcome.results[i].empty()) trial.ranks[i] = rank_result_from_bytes(outcome.results[i]);
+  }
+  trial.digest = sim::digest_of(trial.ranks);
+  if (sim::why_unfinished(trial.cluster)) replace(seats);
+  return trial;
+}
+
+std::vector<SeatId> Crew::take_seats(int num) {
+  const auto size = static_cast<std::size_t>(num);
+  if (taken_.size() < size) taken_.resize(size);
+  std::vector<SeatId> seats;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (!taken_[i]) {
+      const SeatId id{.seat = static_cast<int>(i), .generation = ++num_started_};
+      seats_.start(id);
+      taken_[i] = id;
+    }
+    seats.push_back(*taken_[i]);
+  }
+  std::optional<std::string> ended;
+  const bool all_here = coordinator_.wait_for_seats(seats, milliseconds(timeout_s_ / 2.0), [&] {
+    ended = seats_.early_end();
+    return ended.has_value();
+  });
+  if (all_here) return seats;
+  replace(seats);
+  throw LaunchError(ended ? *ended : "not all ranks' processes have come within " +
+                                         fmt::format("{:g} s", timeout_s_ / 2.0));
+}
+
+void Crew::replace(const std::vector<SeatId>& used) {
+  for (const SeatId& id : used) {
+    if (taken_[static_cast<std::size_t>(id.seat)] == id) end(id);
+  }
+}
+
+std::string Crew::end(const SeatId& id) {
+  taken_[static_cast<std::size_t>(id.seat)].reset();
+  return seats_.end(id);
+}
+
+}  // namespace lockstep::matrix

@@ -1,0 +1,42 @@
+// Ranks as processes: runs a case on as many seats as it needs and collects what they saw.
+//
+// Processes serve one trial after another. After a trial that did not run to its end those that
+// took part are replaced: nobody knows what is left in their connections.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/coordinator/coordinator.h"
+#include "matrix/crew/seats.h"
+#include "matrix/sweep/trial_runner.h"
+
+namespace lockstep::matrix {
+
+class Crew {
+ public:
+  // Both outlive the crew. A trial in which nothing happens for half of `timeout_s` is given up,
+  // so that there is time left to say who holds it up.
+  Crew(backends::Coordinator& coordinator, Seats& seats, double timeout_s)
+      : coordinator_(coordinator), seats_(seats), timeout_s_(timeout_s) {}
+
+  // More ranks than seats, or settings that only the simulator has.
+  std::optional<std::string> why_not(const Case& c) const;
+  // LaunchError where the ranks' processes do not come.
+  sim::TrialResult run(const Case& c);
+
+ private:
+  std::vector<backends::SeatId> take_seats(int num);
+  void replace(const std::vector<backends::SeatId>& used);
+  std::string end(const backends::SeatId& id);
+
+  backends::Coordinator& coordinator_;
+  Seats& seats_;
+  double timeout_s_;
+  std::vector<std::optional<backends::SeatId>> taken_;  // by seat
+  std::uint64_t num_started_ = 0;
+};
+
+}  // namespace lockstep::matrix

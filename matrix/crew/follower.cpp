@@ -1,0 +1,54 @@
+// Takes one order after another.
+#include "matrix/crew/follower.h"
+
+#include <chrono>
+
+#include "matrix/crew/local_seats.h"
+#include "matrix/crew/orders.h"
+
+namespace lockstep::matrix {
+namespace {
+
+using backends::CoordinatorClient;
+using backends::SeatId;
+
+// Orders come when the leader has a case for this rank, which may be never.
+constexpr std::chrono::hours kAnyTime{24 * 365};
+
+enum class FollowerEnd { kGoodbye, kCoordinatorLost };
+
+FollowerEnd obey(CoordinatorClient& client, const FollowerOptions& options) {
+  LocalSeats seats(options.command);
+  try {
+    for (std::uint64_t number = 1;; ++number) {
+      const Order order = order_from_text(client.get(order_key(options.rank, number), kAnyTime));
+      const SeatId id{.seat = options.rank, .generation = order.generation};
+      switch (order.kind) {
+        case OrderKind::kStart:
+          seats.start(id);
+          break;
+        case OrderKind::kEnd:
+          client.set(ended_key(options.rank, order.generation), seats.end(id));
+          break;
+        case OrderKind::kGoodbye:
+          client.set(ended_key(options.rank, 0), "");
+          return FollowerEnd::kGoodbye;
+      }
+    }
+  } catch (const backends::ConnectionLost&) {
+    return FollowerEnd::kCoordinatorLost;
+  }
+}
+
+}  // namespace
+
+void follow(const FollowerOptions& options) {
+  FollowerEnd end = FollowerEnd::kCoordinatorLost;
+  while (end == FollowerEnd::kCoordinatorLost) {
+    CoordinatorClient client(
+        {.address = options.coordinator, .seat = follower_seat(options.rank), .generation = 0});
+    end = obey(client, options);
+  }
+}
+
+}  // namespace lockstep::matrix

@@ -1,0 +1,64 @@
+// One coordinator and one crew, kept as long as the runner is.
+#include "matrix/crew/gloo_ranks.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "matrix/crew/crew.h"
+#include "matrix/crew/launched_seats.h"
+#include "simulator/runtime/trial.h"
+
+namespace lockstep::matrix {
+namespace {
+
+constexpr const char* kThisHost = "127.0.0.1";
+
+std::unique_ptr<Seats> make_seats(backends::Coordinator& coordinator,
+                                  const GlooRanksOptions& options) {
+  const bool launched = options.num_processes > 0;
+  const std::vector<std::string> command = rank_command(options.program,
+                                                        launched ? options.host : kThisHost,
+                                                        coordinator.port(),
+                                                        options.timeout_s);
+  if (!launched) return std::make_unique<LocalSeats>(command);
+  return std::make_unique<LaunchedSeats>(
+      coordinator,
+      LaunchedSeats::Options{.command = command,
+                             .num_processes = options.num_processes,
+                             .launcher = options.launcher});
+}
+
+struct GlooRanks {
+  explicit GlooRanks(const GlooRanksOptions& options)
+      : coordinator({.listening = options.listening, .host = kThisHost}),
+        seats(make_seats(coordinator, options)),
+        crew(coordinator, *seats, options.timeout_s) {}
+
+  backends::Coordinator coordinator;
+  std::unique_ptr<Seats> seats;
+  Crew crew;
+};
+
+}  // namespace
+
+std::vector<std::string> rank_command(const std::string& program,
+                                      const std::string& host,
+                                      int port,
+                                      double timeout_s) {
+  return {program,
+          "rank",
+          "--coordinator",
+          fmt::format("{}:{}", host, port),
+          "--timeout",
+          fmt::format("{:g}", timeout_s)};
+}
+
+TrialRunner gloo_ranks(const GlooRanksOptions& options) {
+  const auto ranks = std::make_shared<GlooRanks>(options);
+  return {.comm = "gloo",
+          .why_not = [ranks](const Case& c) { return ranks->crew.why_not(c); },
+          .run = [ranks](const Case& c) { return ranks->crew.run(c); }};
+}
+
+}  // namespace lockstep::matrix

@@ -1,0 +1,46 @@
+// Children of this process, one a seat.
+#include "matrix/crew/local_seats.h"
+
+#include "matrix/sweep/worker_process.h"
+
+namespace lockstep::matrix {
+namespace {
+
+constexpr int kCapacity = 4096;  // of the largest world that a spec may ask for
+
+}  // namespace
+
+LocalSeats::~LocalSeats() {
+  for (const auto& [id, pid] : processes_) end_process(pid);
+}
+
+int LocalSeats::capacity() const { return kCapacity; }
+
+void LocalSeats::start(const backends::SeatId& id) {
+  std::vector<std::string> command = command_;
+  command.insert(
+      command.end(),
+      {"--seat", std::to_string(id.seat), "--generation", std::to_string(id.generation)});
+  processes_[id] = start_child(command);
+}
+
+std::string LocalSeats::end(const backends::SeatId& id) {
+  const auto process = processes_.find(id);
+  if (process == processes_.end()) return "was never started";
+  std::string how = end_process(process->second);
+  processes_.erase(process);
+  return how;
+}
+
+std::optional<std::string> LocalSeats::early_end() {
+  for (const auto& [id, pid] : processes_) {
+    if (!has_ended(pid)) continue;
+    const int seat = id.seat;
+    return "the process of rank " + std::to_string(seat) + " " + end({id});
+  }
+  return std::nullopt;
+}
+
+std::string LocalSeats::why_no_more() const { return "no world is larger"; }
+
+}  // namespace lockstep::matrix

@@ -1,0 +1,19 @@
+// The process that serves one rank of every trial, from the first order to the goodbye.
+#pragma once
+
+#include "backends/coordinator/client.h"
+
+namespace lockstep::matrix {
+
+struct RankProcessOptions {
+  backends::CoordinatorAddress coordinator;
+  int seat = 0;
+  std::uint64_t generation = 0;
+  double timeout_s = 60.0;  // ends a transfer that does not move
+};
+
+// Returns the exit code once the coordinator is gone or has said goodbye. ConnectionLost where it
+// was never reached.
+int serve_ranks(const RankProcessOptions& options);
+
+}  // namespace lockstep::matrix

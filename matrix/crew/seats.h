@@ -1,0 +1,27 @@
+// Where ranks can sit: starting and ending the processes that serve them.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "backends/coordinator/coordinator.h"
+
+namespace lockstep::matrix {
+
+class Seats {
+ public:
+  virtual ~Seats() = default;
+
+  virtual int capacity() const = 0;  // ranks at most
+  // Starts the process of a seat; it connects to the coordinator by itself. LaunchError where it
+  // cannot be started.
+  virtual void start(const backends::SeatId& id) = 0;
+  // Kills what still lives, waits for the end, and tells it: "killed by signal 9 (Killed)".
+  virtual std::string end(const backends::SeatId& id) = 0;
+  // A started process that has ended by itself: "the process of rank 2 exited with code 3"; none.
+  virtual std::optional<std::string> early_end() = 0;
+  // "mpirun started 4 processes": why there are no more seats.
+  virtual std::string why_no_more() const = 0;
+};
+
+}  // namespace lockstep::matrix
