@@ -11,8 +11,8 @@
 
 #include "backends/inprocess/exchange.h"
 #include "backends/inprocess/parking.h"
-#include "backends/matching/channel.h"
 #include "backends/matching/finding.h"
+#include "backends/matching/ledger.h"
 #include "core/comm/mesh.h"
 #include "core/config/case.h"
 
@@ -41,8 +41,8 @@ class Rendezvous : public Transport {
   void all_wait();
   // After the last rank: what all_wait kept, or errors, mismatches and what is still pending.
   std::vector<Finding> findings() const;
-  std::int64_t num_calls() const { return state_.num_calls; }
-  std::int64_t num_matched() const { return state_.num_matched; }
+  std::int64_t num_calls() const { return ledger_.num_calls(); }
+  std::int64_t num_matched() const { return ledger_.num_matched(); }
 
  private:
   // Gives a member's tickets out, which may outlive the communicator that they came from.
@@ -61,25 +61,16 @@ class Rendezvous : public Transport {
   std::uint64_t submit(Member& me, std::span<const CollectiveCall> calls);
   void wait(Member& me, std::uint64_t sequence, std::string_view label);
 
-  Channel& channel_for(Rank rank, GroupRank me, const Group& group);
   void check_call(const Member& me, const CollectiveCall& call) const;
-  void join_round(Member& me, std::span<const CollectiveCall> calls);
-  void join_message(Member& me, const CollectiveCall& call);
-  Meeting& open_meeting(Channel& channel, bool is_message, std::uint64_t number);
-  void arrive(Member& me, Meeting& meeting, std::size_t party);
-  bool agrees(Meeting& meeting, std::size_t party) const;
-  void complete(Channel& channel, Meeting& meeting);
-  void await(Member& me, std::span<const Link> links, std::string_view label);
-  void deliver(Channel& channel, const Link& link);
-  void end_rank(Rank rank, RankStatus status);
-  RankState& state_of(Rank rank) { return state_.ranks[static_cast<std::size_t>(rank.value)]; }
+  void move_data(const Channel& channel, const Arrival& arrival);
+  bool is_late(const Channel& channel, const Meeting& meeting) const;
+  void deliver(const Channel& channel, const Link& link);
 
   const Mesh& mesh_;
   RendezvousOptions options_;
   Parking& parking_;
   Exchange exchange_;
-  RendezvousState state_;
-  std::vector<std::vector<Member*>> members_of_rank_;
+  Ledger ledger_;
   std::vector<std::unique_ptr<Tickets>> tickets_;
   std::vector<Finding> kept_findings_;
 };

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,11 +30,15 @@ struct Member {
   Channel* channel = nullptr;
   Rank rank;
   GroupRank group_rank;
+  int number = 0;  // which of the rank's connects, from 0
   bool connected = false;
   std::uint64_t num_submits = 0;
   std::uint64_t num_rounds = 0;  // submits that hold collectives
   std::vector<Link> links;       // not waited for, by sequence
 };
+
+// The links of one submit. Usually it is the only one under way.
+std::span<const Link> links_of(const Member& me, std::uint64_t sequence);
 
 // The sends or the receives of one pair of members that have no other end yet, oldest first.
 struct MessageQueue {
@@ -84,19 +89,32 @@ struct Channel {
   std::vector<Meeting*> free_messages;
 };
 
-enum class RankStatus { kRunning, kWaiting, kReturned, kThrew, kCancelled };
+enum class RankStatus {
+  kRunning,
+  kWaiting,  // blocked: a meeting that it waits for has not completed
+  kReturned,
+  kThrew,
+  kCancelled,  // given up because of others
+  kLost,       // its process or thread is gone
+  kStalled,    // will not go on, for all one can tell
+};
 
 struct RankState {
   RankStatus status = RankStatus::kRunning;
-  std::string error;              // of one that threw
-  const Member* waits = nullptr;  // these four of one that waits
+  std::string error;  // what it threw, or how it was lost or has stalled
+  // Of one that is in a wait, whether it is blocked there or its meetings have all completed.
+  const Member* waits = nullptr;
   std::uint64_t sequence = 0;
-  std::string_view wait_label;
+  std::string wait_label;  // these two of one that is blocked
   int num_missing = 0;
+  // The last call that it submitted; no group: none so far.
+  const Group* last_group = nullptr;
+  CollectiveKind last_kind = CollectiveKind::kBarrier;
+  std::string last_label;
 };
 
 // All that a diagnosis needs.
-struct RendezvousState {
+struct LedgerState {
   std::vector<RankState> ranks;
   std::map<std::pair<int, int>, std::vector<std::unique_ptr<Channel>>> channels;  // kind, index
   std::vector<const Meeting*> mismatched;

@@ -5,30 +5,26 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "backends/matching/mismatch.h"
 #include "backends/matching/rank_text.h"
-#include "backends/matching/signature.h"
+#include "backends/matching/whereabouts.h"
 #include "backends/matching/wrong_group.h"
 
 namespace lockstep::backends {
 namespace {
 
-std::vector<Rank> ranks_with(const RendezvousState& state, RankStatus status) {
-  std::vector<Rank> ranks;
-  for (std::size_t i = 0; i < state.ranks.size(); ++i) {
-    if (state.ranks[i].status == status) ranks.push_back(Rank{static_cast<int>(i)});
-  }
-  return ranks;
-}
+// An exception that left a wait is what others' ends do to a backend's calls, not the rank's own.
+enum class ThrownIn { kProgram, kWait };
 
-bool has_ended(const RankState& rank) {
-  return rank.status == RankStatus::kReturned || rank.status == RankStatus::kThrew;
-}
-
-void add_errors(const RankTexts& texts, std::vector<Finding>& findings) {
-  const std::vector<Rank> thrown = ranks_with(texts.state, RankStatus::kThrew);
+void add_errors(const RankTexts& texts, ThrownIn where, std::vector<Finding>& findings) {
+  std::vector<Rank> thrown = ranks_with(texts.state, RankStatus::kThrew);
+  const auto others = std::remove_if(thrown.begin(), thrown.end(), [&](Rank rank) {
+    return (texts.state_of(rank).waits != nullptr) != (where == ThrownIn::kWait);
+  });
+  thrown.erase(others, thrown.end());
   for (std::size_t i = 0; i < thrown.size() && i < kMaxTold; ++i) {
     std::string message = texts.name(thrown[i]) + " threw: ";
     for (const char c : texts.state_of(thrown[i]).error) {
@@ -45,67 +41,42 @@ void add_errors(const RankTexts& texts, std::vector<Finding>& findings) {
   }
 }
 
-// Those that a meeting misses, ranks that do the same on one line.
-std::string missing_text(const RankTexts& texts, const Meeting& meeting) {
-  std::vector<std::pair<std::string, std::vector<Rank>>> deeds;
-  for (const Rank rank : missing_ranks(texts.state, meeting)) {
-    std::string doing = texts.doing(rank);
-    if (meeting.state == MeetingState::kAbandoned && has_ended(texts.state_of(rank))) {
-      doing += ", its part of the call not waited for or never made";
+void add_lost(const RankTexts& texts, std::vector<Finding>& findings) {
+  const std::vector<Rank> lost = ranks_with(texts.state, RankStatus::kLost);
+  for (std::size_t i = 0; i < lost.size() && i < kMaxTold; ++i) {
+    std::string message = fmt::format("{} was lost: {}\n{}",
+                                      texts.name(lost[i]),
+                                      texts.state_of(lost[i]).error,
+                                      texts.last_call(lost[i]));
+    if (i + 1 == kMaxTold && lost.size() > kMaxTold) {
+      message += fmt::format("\nand {} more ranks were lost", lost.size() - kMaxTold);
     }
-    const auto found = std::find_if(
-        deeds.begin(), deeds.end(), [&](const auto& deed) { return deed.first == doing; });
-    if (found != deeds.end()) {
-      found->second.push_back(rank);
-    } else {
-      deeds.emplace_back(std::move(doing), std::vector<Rank>{rank});
-    }
+    findings.push_back({.kind = FindingKind::kLost,
+                        .message = std::move(message),
+                        .ranks = {lost[i]},
+                        .label = texts.state_of(lost[i]).last_label});
   }
-  std::string text;
-  for (std::size_t i = 0; i < deeds.size() && i < kMaxTold; ++i) {
-    const auto& [doing, ranks] = deeds[i];
-    text += fmt::format("\n    missing: {}, {} {}",
-                        texts.names(ranks),
-                        ranks.size() == 1 ? "which" : "each of which",
-                        doing);
-  }
-  if (deeds.size() > kMaxTold) text += "\n    and others are missing";
-  return text;
 }
 
-// One line for each group of ranks in the same wait, below it those whom they miss.
-std::string whereabouts(const RankTexts& texts, const std::vector<Rank>& waiting) {
-  using Place = std::pair<const Meeting*, std::string_view>;
-  std::vector<std::pair<Place, std::vector<Rank>>> places;  // in the order of their lowest ranks
-  std::map<Place, std::size_t> position;
-  for (const Rank rank : waiting) {
-    const RankState& its = texts.state_of(rank);
-    const Link* link = blocking_link(its);
-    const Place place{link == nullptr ? nullptr : link->meeting, its.wait_label};
-    const auto [found, is_new] = position.try_emplace(place, places.size());
-    if (is_new) places.push_back({place, {}});
-    places[found->second].second.push_back(rank);
+// One for all ranks that show it in the same way.
+void add_stalled(const RankTexts& texts, std::vector<Finding>& findings) {
+  std::map<std::string_view, std::vector<Rank>> by_sign;
+  for (const Rank rank : ranks_with(texts.state, RankStatus::kStalled)) {
+    by_sign[texts.state_of(rank).error].push_back(rank);
   }
-  // What does not match is why the rest waits.
-  std::stable_partition(places.begin(), places.end(), [](const auto& told) {
-    return told.first.first != nullptr && told.first.first->state == MeetingState::kMismatched;
-  });
-  std::string text;
-  std::size_t num_told = 0;
-  for (const auto& [place, ranks] : places) {
-    if (num_told >= kMaxTold) break;
-    num_told += ranks.size();
-    text += fmt::format("\n  {}: {}", texts.names(ranks), texts.doing(ranks.front()));
-    if (place.first == nullptr) continue;
-    const Meeting& meeting = *place.first;
-    text += fmt::format(" ({} {})", meeting.is_message ? "message" : "call", meeting.number);
-    if (meeting.state == MeetingState::kMismatched) text += ", which does not match";
-    text += missing_text(texts, meeting);
+  for (const auto& [how, ranks] : by_sign) {
+    std::string message = fmt::format(
+        "{} {} stalled: {}", texts.names(ranks), ranks.size() == 1 ? "has" : "have", how);
+    if (ranks.size() == 1) {
+      message += "; " + texts.last_call(ranks.front());
+    } else {
+      message += deeds_text(texts, ranks, [&](Rank rank) { return texts.last_call(rank); });
+    }
+    findings.push_back({.kind = FindingKind::kStalled,
+                        .message = std::move(message),
+                        .ranks = ranks,
+                        .label = texts.state_of(ranks.front()).last_label});
   }
-  if (num_told < waiting.size()) {
-    text += fmt::format("\n  and {} more ranks wait", waiting.size() - num_told);
-  }
-  return text;
 }
 
 // From a waiting rank to one it misses, and on, until a rank that has ended or one seen before.
@@ -132,8 +103,9 @@ Chain wait_chain(const RankTexts& texts, Rank start) {
     const std::vector<Rank> missing = missing_ranks(texts.state, *link->meeting);
     if (missing.empty()) return chain;
     // One that has ended is the cause, whoever else is missing.
-    const auto ended = std::find_if(
-        missing.begin(), missing.end(), [&](Rank rank) { return has_ended(texts.state_of(rank)); });
+    const auto ended = std::find_if(missing.begin(), missing.end(), [&](Rank rank) {
+      return is_gone(texts.state_of(rank).status);
+    });
     at = ended != missing.end() ? *ended : missing.front();
   }
 }
@@ -168,7 +140,7 @@ Finding deadlock(const RankTexts& texts, const std::vector<Rank>& waiting) {
   if (link != nullptr) {
     finding.label = std::string(link->meeting->parties[link->party].calls.front().label);
   }
-  if (!chain.is_cycle && has_ended(texts.state_of(chain.ranks.back()))) {
+  if (!chain.is_cycle && is_gone(texts.state_of(chain.ranks.back()).status)) {
     finding.ranks = {chain.ranks.back()};
   }
   std::string headline = fmt::format(
@@ -184,11 +156,7 @@ Finding deadlock(const RankTexts& texts, const std::vector<Rank>& waiting) {
                         .calls.front()
                         .label;
   }
-  finding.message = fmt::format("{}\n{} of {} ranks wait and none can be woken:{}",
-                                headline,
-                                waiting.size(),
-                                texts.state.ranks.size(),
-                                whereabouts(texts, waiting));
+  finding.message = headline + whereabouts(texts);
   return finding;
 }
 
@@ -237,19 +205,25 @@ void add_pending(const RankTexts& texts, std::vector<Finding>& findings) {
 
 }  // namespace
 
-std::vector<Finding> diagnose(const Mesh& mesh, const RendezvousState& state) {
+std::vector<Finding> diagnose(const Mesh& mesh, const LedgerState& state) {
   const RankTexts texts{.mesh = mesh, .state = state};
   const std::vector<Rank> waiting = ranks_with(state, RankStatus::kWaiting);
+  const bool any_running = !ranks_with(state, RankStatus::kRunning).empty();
   std::vector<Finding> findings;
-  add_errors(texts, findings);
+  add_errors(texts, ThrownIn::kProgram, findings);
+  const std::size_t num_errors = findings.size();
   if (!state.mismatched.empty()) {
     findings.push_back(mismatch(texts));
-    if (!waiting.empty()) {
-      findings.back().message += fmt::format("\n{} of {} ranks wait and none can be woken:{}",
-                                             waiting.size(),
-                                             state.ranks.size(),
-                                             whereabouts(texts, waiting));
-    }
+    findings.back().message += whereabouts(texts);
+  }
+  add_lost(texts, findings);
+  add_stalled(texts, findings);
+  const bool is_explained = findings.size() > num_errors;
+  if (is_explained && state.mismatched.empty()) findings.back().message += whereabouts(texts);
+  add_errors(texts, ThrownIn::kWait, findings);
+  if (is_explained) return findings;
+  if (any_running) {
+    if (!findings.empty()) findings.back().message += whereabouts(texts);
   } else if (!waiting.empty()) {
     findings.push_back(deadlock(texts, waiting));
   } else if (findings.empty()) {

@@ -11,6 +11,6 @@ namespace lockstep::backends {
 
 // Of ranks all of which wait or have ended: their own errors first, then one finding about calls
 // that do not match or about the deadlock, else what is pending. None where all is well.
-std::vector<Finding> diagnose(const Mesh& mesh, const RendezvousState& state);
+std::vector<Finding> diagnose(const Mesh& mesh, const LedgerState& state);
 
 }  // namespace lockstep::backends

@@ -11,6 +11,8 @@ namespace lockstep::backends {
 enum class FindingKind {
   kRankError,  // a rank's own exception; it outranks the deadlock that it causes
   kMismatch,   // calls that should match differ in group order, kind, dtype, counts, op or label
+  kLost,       // a rank's process or thread is gone, and it had not ended
+  kStalled,    // a rank neither goes on nor ends
   kDeadlock,   // every rank that is left waits
   kPending,    // a call that was submitted and never completed or never waited for
 };

@@ -18,6 +18,7 @@ namespace lockstep::backends {
 struct Arrival {
   Meeting* meeting;
   std::size_t party;
+  bool opens;      // the first to come
   bool completes;  // the last to come, and all agree
 };
 
@@ -32,35 +33,57 @@ class Ledger {
   Member& connect(Rank rank, const Group& group);
 
   // Calls that call_rules.h accepts; of their buffers only dtypes and counts are looked at. The
-  // member's submits are numbered from 1. Valid until the next submit.
+  // member's submits are numbered from 1. Collectives arrive first, then messages in their order.
+  // Valid until the next submit.
   std::span<const Arrival> submit(Member& me, std::span<const CollectiveCall> calls);
+  // Ranks whose wait the last submit has ended.
+  std::span<const Rank> unblocked() const { return unblocked_; }
 
   // The rank waits for one of the member's submits. False: it is blocked until the last meeting of
   // that submit completes.
   bool begin_wait(Member& me, std::uint64_t sequence, std::string_view label);
+  bool is_blocked(Rank rank) const { return state_of(rank).status == RankStatus::kWaiting; }
   // After a wait whose meetings have all completed: its outputs are defined.
   void finish_wait(Member& me, std::uint64_t sequence);
 
-  // The rank's program is over.
+  // The rank's program is over; of several ends the first counts. It takes its buffers along: a
+  // meeting that still needs them never completes.
   void rank_returned(Rank rank);
   void rank_threw(Rank rank, std::string error);
   void rank_lost(Rank rank, std::string how);  // its process or thread is gone: "killed by ..."
   void rank_cancelled(Rank rank);
+  // It holds the others up: "not heard of for 8 s", "running for 30 s without a call".
+  void rank_stalled(Rank rank, std::string how);
 
   // Some rank neither is blocked nor has ended. Where none is, and not all have ended: a deadlock.
   bool any_running() const;
 
   // Of ranks all of which are blocked or have ended, or that will not go on: errors first, then
-  // what does not match or who waits for whom, else what is pending. None where all is well.
+  // what does not match, who was lost or has stalled, or who waits for whom, else what is pending.
+  // None where all is well.
   std::vector<Finding> diagnose() const;
 
-  const RendezvousState& state() const { return state_; }
+  const LedgerState& state() const { return state_; }
   std::int64_t num_calls() const { return state_.num_calls; }
   std::int64_t num_matched() const { return state_.num_matched; }
 
  private:
+  Channel& channel_for(Rank rank, GroupRank me, const Group& group);
+  void join_round(Member& me, std::span<const CollectiveCall> calls);
+  void join_message(Member& me, const CollectiveCall& call, int index);
+  void arrive(Member& me, Meeting& meeting, std::size_t party);
+  void complete(Meeting& meeting);
+  void end_rank(Rank rank, RankStatus status, std::string error);
+  const RankState& state_of(Rank rank) const {
+    return state_.ranks[static_cast<std::size_t>(rank.value)];
+  }
+  RankState& state_of(Rank rank) { return state_.ranks[static_cast<std::size_t>(rank.value)]; }
+
   const Mesh& mesh_;
-  RendezvousState state_;
+  LedgerState state_;
+  std::vector<std::vector<Member*>> members_of_rank_;
+  std::vector<Arrival> arrivals_;
+  std::vector<Rank> unblocked_;
 };
 
 }  // namespace lockstep::backends

@@ -10,11 +10,18 @@
 
 namespace lockstep::backends {
 
+struct Member;
+
 struct Party {
   Rank rank;
   bool arrived = false;
-  bool waits = false;      // parked in the wait for this meeting's ticket
+  bool waits = false;      // blocked in the wait for this meeting's submit
   bool delivered = false;  // has waited: its outputs are defined
+  // Of one that has arrived: whose submit, which of the member's, and which call of it a message
+  // is.
+  const Member* member = nullptr;
+  std::uint64_t sequence = 0;
+  int message = -1;  // -1: all its collectives
   std::vector<CollectiveCall> calls;
   // What the calls' labels and splits point to. Labels of an earlier submit are overwritten.
   std::vector<std::string> labels;
@@ -41,6 +48,7 @@ struct Meeting {
   int num_delivered = 0;
   int first = 0;  // the party that arrived first: the others are held against it
   MeetingState state = MeetingState::kOpen;
+  // Of backends that move data themselves.
   bool late = false;    // nothing is read or written before a wait
   bool staged = false;  // results, or copies of the inputs, are in `staging`
   std::vector<std::byte> staging;

@@ -30,8 +30,12 @@ std::string RankTexts::waited_call(const Link& link) const {
 std::string RankTexts::doing(Rank rank) const {
   const RankState& its = state_of(rank);
   switch (its.status) {
-    case RankStatus::kRunning:
-      return "is running";
+    case RankStatus::kRunning: {
+      if (its.waits == nullptr) return "is running";
+      const std::span<const Link> links = links_of(*its.waits, its.sequence);
+      if (links.empty()) return "is running";
+      return fmt::format("carries out {}, to which all have come", waited_call(links.front()));
+    }
     case RankStatus::kWaiting: {
       const Link* link = blocking_link(its);
       if (link == nullptr) return fmt::format("waits in '{}'", its.wait_label);
@@ -46,6 +50,34 @@ std::string RankTexts::doing(Rank rank) const {
       return fmt::format("threw: {}", its.error.substr(0, its.error.find('\n')));
     case RankStatus::kCancelled:
       return "was cancelled";
+    case RankStatus::kLost:
+      return "was lost: " + its.error;
+    case RankStatus::kStalled:
+      return "has stalled: " + its.error;
+  }
+  throw InternalError("unknown status of a rank");
+}
+
+std::string RankTexts::last_call(Rank rank) const {
+  const RankState& its = state_of(rank);
+  if (its.last_group == nullptr) return "it had made no call yet";
+  return fmt::format("its last call was {} '{}' on {}",
+                     name_of(its.last_kind),
+                     its.last_label,
+                     to_text(*its.last_group));
+}
+
+bool is_gone(RankStatus status) {
+  switch (status) {
+    case RankStatus::kRunning:
+    case RankStatus::kWaiting:
+    case RankStatus::kCancelled:
+      return false;
+    case RankStatus::kReturned:
+    case RankStatus::kThrew:
+    case RankStatus::kLost:
+    case RankStatus::kStalled:
+      return true;
   }
   throw InternalError("unknown status of a rank");
 }
@@ -60,12 +92,12 @@ const Link* blocking_link(const RankState& rank) {
   return nullptr;
 }
 
-std::vector<Rank> missing_ranks(const RendezvousState& state, const Meeting& meeting) {
+std::vector<Rank> missing_ranks(const LedgerState& state, const Meeting& meeting) {
   std::vector<Rank> missing;
   for (const Party& party : meeting.parties) {
     const RankStatus status = state.ranks[static_cast<std::size_t>(party.rank.value)].status;
-    const bool ended = status == RankStatus::kReturned || status == RankStatus::kThrew;
-    const bool gone = meeting.state == MeetingState::kAbandoned && ended && !party.delivered;
+    const bool gone =
+        meeting.state == MeetingState::kAbandoned && is_gone(status) && !party.delivered;
     if (!party.arrived || gone) missing.push_back(party.rank);
   }
   return missing;
