@@ -7,12 +7,19 @@
 
 #include <chrono>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "backends/coordinator/client.h"
 #include "core/comm/communicator.h"
 
 namespace lockstep::backends {
+
+// A transfer broke or did not move: one sentence with the call, its label and its group.
+class GlooError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 // Gloo's connections of one process, kept from trial to trial. Both outlive what is made from them.
 class GlooConnections {
@@ -33,7 +40,8 @@ class GlooConnections {
   std::unique_ptr<Impl> impl_;
 };
 
-// The rank of one trial, `order.rank`. To be destroyed before the client tells of the program's end.
+// The rank of one trial, `order.rank`. To be destroyed before the client tells of the program's
+// end.
 std::unique_ptr<Transport> make_gloo_transport(CoordinatorClient& client,
                                                GlooConnections& connections,
                                                const TrialOrder& order);
