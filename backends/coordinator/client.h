@@ -1,7 +1,8 @@
 // A rank's line to the coordinator: the key-value store, the calls it submits, and the word to go.
 //
-// One thread uses it. Everything blocks at most as long as is said here, then throws ConnectionLost;
-// a trial that is over elsewhere throws RankCancelled out of whatever the rank waits in.
+// One thread uses it. Everything blocks at most as long as is said here, then throws
+// ConnectionLost; a trial that is over elsewhere throws RankCancelled out of whatever the rank
+// waits in.
 #pragma once
 
 #include <chrono>
@@ -33,6 +34,7 @@ struct CoordinatorAddress {
 struct TrialOrder {
   std::uint64_t number = 0;  // of the coordinator's trials, from 1
   Rank rank;
+  int world = 1;
   std::string request;  // bytes of whoever gave the order
 };
 
@@ -42,6 +44,8 @@ struct Go {
   int communicator = 0;        // by number of the rank's connects, from 0
   std::uint64_t sequence = 0;  // which submit of that communicator, from 1
   int message = -1;            // index of the call in its submit; -1: all its collectives
+
+  bool operator==(const Go&) const = default;
 };
 
 class CoordinatorClient {
@@ -74,8 +78,11 @@ class CoordinatorClient {
   // Of calls that call_rules.h accepts. Sent with the next wait at the latest.
   void submit(int communicator, std::span<const CollectiveCall> calls);
   void wait(int communicator, std::uint64_t sequence, std::string_view label);
-  // The next meeting that this rank takes part in and that all have come to. Blocks.
+  // The next meeting that this rank takes part in and that all have come to. Blocks. Where the
+  // trial is over and an exception already unwinds the stack, nothing is thrown: communicator is
+  // then -1.
   Go next_go();
+  // Sent with the next wait, or heartbeat, at the latest.
   void done(const Go& go);
 
   // The program's end, one of them. `result` is bytes for whoever gave the order.

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -45,8 +46,14 @@ struct TrialOutcome {
   std::int64_t num_matched = 0;
 };
 
-// A socket that listens on the address, to be handed to a coordinator of this process or of one that
-// inherits it. An error of one sentence where it cannot: "cannot listen on HOST:PORT: ...".
+// An address cannot be listened on. One sentence: "cannot listen on HOST:PORT: ...".
+class ListenError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A socket that listens on the address, to be handed to a coordinator of this process or of one
+// that inherits it; it closes on exec until somebody says otherwise.
 int listen_on(const std::string& host, int port);
 
 class Coordinator {
