@@ -1,0 +1,249 @@
+// One trial by itself: what its ranks say and the time are made up.
+#include "backends/coordinator/trial.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/backends/coordinator/worlds.h"
+#include "tests/support/spawn_ranks.h"
+
+namespace lockstep::test {
+namespace {
+
+using namespace std::chrono_literals;
+using backends::Connect;
+using backends::Done;
+using backends::Ended;
+using backends::EndKind;
+using backends::Finding;
+using backends::FindingKind;
+using backends::Go;
+using backends::Heartbeat;
+using backends::ProtocolError;
+using backends::Submit;
+using backends::Trial;
+using backends::Wait;
+
+// Two ranks with one communicator each.
+class TrialTest : public testing::Test {
+ protected:
+  TrialTest() {
+    for (const int rank : {0, 1}) {
+      say(rank, Connect{.group = *mesh_.group_of(GroupKind::kTp, Rank{rank})});
+    }
+  }
+
+  void say(int rank, const backends::FromRank& message) { trial_.take(Rank{rank}, message, now_); }
+  void call(int rank, std::string_view label) {
+    say(rank, Submit{.communicator = 0, .calls = {all_reduce(label)}, .splits = {}});
+    say(rank, Wait{.communicator = 0, .sequence = ++num_submits_[rank], .label = "test.wait"});
+  }
+  void do_call(int rank) {
+    say(rank, Done{{.communicator = 0, .sequence = num_submits_[rank], .message = -1}});
+  }
+  void end(int rank, EndKind kind, const std::string& text = "") {
+    say(rank, Ended{.kind = kind, .text = text});
+  }
+  bool is_over() const { return trial_.is_over(now_); }
+  std::vector<Finding> findings() { return trial_.finish(now_).findings; }
+
+  Mesh mesh_{layout_of({.tp = 2})};
+  Trial::Time now_;
+  std::vector<std::pair<int, Go>> gos_;
+  Trial trial_{{.mesh = mesh_,
+                .limits = {.stall = 30s},
+                .send_go = [this](Rank rank, const Go& go) { gos_.emplace_back(rank.value, go); }},
+               now_};
+  std::map<int, std::uint64_t> num_submits_;
+};
+
+TEST_F(TrialTest, TellsAllMembersToGoWhenTheLastHasCome) {
+  call(0, "a.b");
+  EXPECT_TRUE(gos_.empty());
+  call(1, "a.b");
+  const Go go{.communicator = 0, .sequence = 1, .message = -1};
+  EXPECT_EQ(gos_, (std::vector<std::pair<int, Go>>{{0, go}, {1, go}}));
+}
+
+TEST_F(TrialTest, IsOverWithoutFindingsWhenAllHaveDoneTheirCallsAndReturned) {
+  for (const int rank : {0, 1}) call(rank, "a.b");
+  for (const int rank : {0, 1}) do_call(rank);
+  end(0, EndKind::kReturned, "zero");
+  EXPECT_FALSE(is_over());
+  end(1, EndKind::kReturned, "one");
+  ASSERT_TRUE(is_over());
+  const auto outcome = trial_.finish(now_);
+  EXPECT_EQ(messages(outcome), "");
+  EXPECT_EQ(outcome.results, (std::vector<std::string>{"zero", "one"}));
+  EXPECT_EQ(outcome.num_calls, 2);
+  EXPECT_EQ(outcome.num_matched, 2);
+}
+
+TEST_F(TrialTest, AMismatchIsOverAtOnceWhenNobodyRunsAndAfterTwoSecondsElse) {
+  call(0, "a.b");
+  say(1, Submit{.communicator = 0, .calls = {all_reduce("a.c")}, .splits = {}});
+  EXPECT_FALSE(is_over());
+  now_ += 1999ms;
+  say(1, Heartbeat{});
+  EXPECT_FALSE(is_over());
+  EXPECT_EQ(trial_.due(), now_ + 1ms);
+  now_ += 1ms;
+  EXPECT_TRUE(is_over());
+  EXPECT_EQ(findings().front().kind, FindingKind::kMismatch);
+}
+
+TEST_F(TrialTest, WaitsOfAllForWhatNeverComesAreOverAtOnce) {
+  call(0, "a.b");
+  end(1, EndKind::kReturned);
+  EXPECT_TRUE(is_over());
+  const auto found = findings();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.front().kind, FindingKind::kDeadlock);
+  EXPECT_EQ(found.front().ranks, (std::vector<Rank>{Rank{1}}));
+}
+
+TEST_F(TrialTest, ALossIsOverAtOnceWhenNobodyCanGoOnAndAfterAWhileElse) {
+  call(0, "a.b");
+  trial_.lost(Rank{1}, "killed", now_);
+  EXPECT_TRUE(is_over());
+  const auto found = findings();
+  EXPECT_EQ(found.front().kind, FindingKind::kLost);
+  EXPECT_EQ(found.front().ranks, (std::vector<Rank>{Rank{1}}));
+}
+
+TEST_F(TrialTest, RanksThatRunAreListenedToForAWhileAfterALoss) {
+  trial_.lost(Rank{1}, "killed", now_);
+  EXPECT_FALSE(is_over());
+  now_ += 299ms;
+  EXPECT_FALSE(is_over());
+  now_ += 1ms;
+  EXPECT_TRUE(is_over());
+}
+
+TEST_F(TrialTest, OneThatStandsInACallWithALostRankCannotGoOn) {
+  for (const int rank : {0, 1}) call(rank, "a.b");
+  trial_.lost(Rank{1}, "killed", now_);
+  EXPECT_TRUE(is_over());
+}
+
+TEST_F(TrialTest, OneThatThrowsOutOfACallIsAConsequenceOfALossThatIsNoticedLater) {
+  for (const int rank : {0, 1}) call(rank, "a.b");
+  end(0, EndKind::kThrew, "connection reset");
+  EXPECT_FALSE(is_over());  // though rank 1 stands in a call with one that has ended
+  now_ += 100ms;
+  trial_.lost(Rank{1}, "killed", now_);
+  EXPECT_TRUE(is_over());
+  const auto found = findings();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.front().kind, FindingKind::kLost);
+}
+
+TEST_F(TrialTest, OneThatThrowsOutOfACallIsAtFaultWhereNoOtherIs) {
+  for (const int rank : {0, 1}) call(rank, "a.b");
+  end(0, EndKind::kThrew, "out of buffers");
+  now_ += 300ms;
+  say(1, Heartbeat{});
+  ASSERT_TRUE(is_over());
+  const auto found = findings();
+  EXPECT_EQ(found.front().kind, FindingKind::kRankError);
+  EXPECT_NE(found.front().message.find("out of buffers"), std::string::npos);
+}
+
+TEST_F(TrialTest, OneThatTimesOutInACallIsAConsequenceOfASilentRank) {
+  for (const int rank : {0, 1}) call(rank, "a.b");
+  now_ += 20s;
+  end(0, EndKind::kThrew, "timed out");
+  now_ += 300ms;
+  ASSERT_TRUE(is_over());
+  const auto found = findings();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.front().kind, FindingKind::kStalled);
+  EXPECT_EQ(found.front().ranks, (std::vector<Rank>{Rank{1}}));
+}
+
+TEST_F(TrialTest, ThoseThatRunGoOnAfterOneThrew) {
+  end(0, EndKind::kThrew, "no memory");
+  now_ += 29s;
+  say(1, Heartbeat{});
+  EXPECT_FALSE(is_over());
+  call(1, "a.b");
+  EXPECT_TRUE(is_over());
+  EXPECT_EQ(findings().front().kind, FindingKind::kRankError);
+}
+
+TEST_F(TrialTest, ASilentRankIsNamedBeforeOneThatRuns) {
+  now_ += 20s;
+  say(1, Heartbeat{});
+  now_ += 9999ms;
+  EXPECT_FALSE(is_over());
+  now_ += 1ms;
+  ASSERT_TRUE(is_over());
+  const auto found = findings();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.front().kind, FindingKind::kStalled);
+  EXPECT_EQ(found.front().ranks, (std::vector<Rank>{Rank{0}}));
+  EXPECT_NE(found.front().message.find("not heard of for 30 s"), std::string::npos);
+}
+
+TEST_F(TrialTest, OneThatRunsWithoutACallIsNamedThoughItsProcessLives) {
+  call(0, "a.b");
+  now_ += 30s;
+  for (const int rank : {0, 1}) say(rank, Heartbeat{});
+  ASSERT_TRUE(is_over());
+  const auto found = findings();
+  ASSERT_EQ(found.front().kind, FindingKind::kStalled);
+  EXPECT_EQ(found.front().ranks, (std::vector<Rank>{Rank{1}}));
+  EXPECT_NE(found.front().message.find("running for 30 s without a call"), std::string::npos);
+}
+
+TEST_F(TrialTest, OneThatHoldsUpAStartedCallIsNamed) {
+  for (const int rank : {0, 1}) call(rank, "a.b");
+  do_call(0);
+  call(0, "a.c");
+  now_ += 30s;
+  for (const int rank : {0, 1}) say(rank, Heartbeat{});
+  ASSERT_TRUE(is_over());
+  const auto found = findings();
+  ASSERT_EQ(found.front().kind, FindingKind::kStalled);
+  EXPECT_EQ(found.front().ranks, (std::vector<Rank>{Rank{1}}));
+  EXPECT_NE(found.front().message.find("all_reduce 'a.b' on tp#0 {0, 1} has started and it has not "
+                                       "done its part for 30 s"),
+            std::string::npos)
+      << found.front().message;
+}
+
+TEST_F(TrialTest, EveryWordPutsTheStallOffAndNoHeartbeatDoes) {
+  now_ += 20s;
+  say(0, Submit{.communicator = 0, .calls = {all_reduce("a.b")}, .splits = {}});
+  now_ += 20s;
+  say(1, Heartbeat{});
+  EXPECT_FALSE(is_over());
+  now_ += 10s;
+  EXPECT_TRUE(is_over());
+}
+
+TEST_F(TrialTest, OneThatReturnsOutOfAStartedCallIsNamed) {
+  for (const int rank : {0, 1}) call(rank, "a.b");
+  end(1, EndKind::kReturned);
+  ASSERT_TRUE(is_over());  // rank 0 stands in it
+  const auto found = findings();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.front().message,
+            "rank 1 (tp 1) returned without its part of all_reduce 'a.b' on tp#0 {0, 1}");
+  EXPECT_EQ(found.front().ranks, (std::vector<Rank>{Rank{1}}));
+}
+
+TEST_F(TrialTest, WhatNoClientSaysIsRefused) {
+  EXPECT_THROW(say(0, Submit{.communicator = 1, .calls = {all_reduce("a.b")}, .splits = {}}),
+               ProtocolError);
+  EXPECT_THROW(say(0, Submit{.communicator = 0, .calls = {send("a.b", 2)}, .splits = {}}),
+               ProtocolError);
+  EXPECT_THROW(say(0, Wait{.communicator = 0, .sequence = 1, .label = "a.w"}), ProtocolError);
+  EXPECT_THROW(say(0, Done{{.communicator = 0, .sequence = 1, .message = -1}}), ProtocolError);
+  const Group beyond{.kind = GroupKind::kTp, .index = 0, .ranks = {Rank{0}, Rank{7}}};
+  EXPECT_THROW(say(0, Connect{.group = beyond}), ProtocolError);
+  end(0, EndKind::kReturned);
+  EXPECT_THROW(end(0, EndKind::kReturned), ProtocolError);
+}
+
+}  // namespace
+}  // namespace lockstep::test
