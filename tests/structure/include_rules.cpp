@@ -63,8 +63,20 @@ const std::vector<Arrow> kArrows = {
       "core/moe",
       "core/quant"}},
     {"core/train", {"core"}},
-    {"backends/inprocess", {"core/base", "core/config", "core/tensor", "core/comm"}},
-    {"backends/gloo", {"core/base", "core/config", "core/tensor", "core/comm"}},
+    // What backends share, and no backend: who calls what, and the server that keeps those books
+    // for ranks in other processes.
+    {"backends/matching", {"core/base", "core/config", "core/tensor", "core/comm"}},
+    {"backends/coordinator",
+     {"core/base", "core/config", "core/tensor", "core/comm", "backends/matching"}},
+    {"backends/inprocess",
+     {"core/base", "core/config", "core/tensor", "core/comm", "backends/matching"}},
+    {"backends/gloo",
+     {"core/base",
+      "core/config",
+      "core/tensor",
+      "core/comm",
+      "backends/matching",
+      "backends/coordinator"}},
     {"backends/nccl", {"core/base", "core/config", "core/tensor", "core/comm"}},
     // A defect edits plans, and interposers see ports: neither needs a cluster or a backend.
     {"simulator/streams", {"core"}},
@@ -84,13 +96,14 @@ const std::vector<Arrow> kArrows = {
       "core/snapshot",
       "core/train",
       "core/comm",
-      "backends/inprocess",
+      "backends/matching",
       "simulator/runtime"}},
     // The reference is independent: of the core it knows the case and the data, nothing more.
     {"matrix/reference", {"core/base", "core/config", "simulator/checks"}},
     {"matrix/spec", {"core/base", "core/config", "simulator/checks", "simulator/defects"}},
     {"matrix/covering", {"core", "matrix/spec"}},
     {"matrix/sweep", {"core", "backends", "simulator", "matrix"}},
+    {"matrix/crew", {"core", "backends", "simulator", "matrix"}},
     {"matrix/mutate", {"core", "simulator", "matrix"}},
     {"matrix/explain", {"core", "backends", "simulator", "matrix"}},
     {"matrix/report", {"core", "backends", "simulator", "matrix"}},
@@ -110,16 +123,23 @@ constexpr std::size_t kAnyNumber = 1'000'000;
 const std::vector<Dependency> kDependencies = {
     {.prefix = "Eigen/", .seen_from = {"core/ops/"}, .max_files = 1},
     {.prefix = "boost/context/", .seen_from = {"simulator/runtime/"}, .max_files = 1},
-    {.prefix = "boost/asio", .seen_from = {"matrix/sweep/"}, .max_files = 1},
+    {.prefix = "boost/asio",
+     .seen_from = {"matrix/sweep/", "backends/coordinator/"},
+     .max_files = 2},
     {.prefix = "boost/process", .seen_from = {"matrix/sweep/"}, .max_files = 1},
+    {.prefix = "gloo/", .seen_from = {"backends/gloo/"}, .max_files = 2},
     {.prefix = "CLI/", .seen_from = {"matrix/cli/"}, .max_files = 1},
     {.prefix = "yaml-cpp/", .seen_from = {"matrix/spec/"}, .max_files = 1},
-    // JSON: a case, the header of a safetensors file, a result line, what a mutation came to, and
-    // the command's own output.
+    // JSON: a case, the header of a safetensors file, a result line, what a rank's process hands
+    // back, what a mutation came to, and the command's own output.
     {.prefix = "nlohmann/",
-     .seen_from =
-         {"core/config/", "core/snapshot/", "matrix/sweep/", "matrix/mutate/", "matrix/cli/"},
-     .max_files = 6},
+     .seen_from = {"core/config/",
+                   "core/snapshot/",
+                   "matrix/sweep/",
+                   "matrix/crew/",
+                   "matrix/mutate/",
+                   "matrix/cli/"},
+     .max_files = 7},
     {.prefix = "fmt/",
      .seen_from = {"core/", "backends/", "simulator/", "matrix/"},
      .max_files = kAnyNumber},

@@ -44,6 +44,15 @@ TEST(Arrows, NeverLeadABackendToModelsOrTheSimulator) {
   EXPECT_EQ(arrows_of("backends/inprocess/hub.cpp", "simulator/runtime/fibers.h").size(), 1U);
 }
 
+TEST(Arrows, LeadBackendsToWhatTheyShareAndNeverToOneAnother) {
+  EXPECT_TRUE(arrows_of("backends/inprocess/hub.cpp", "backends/matching/books.h").empty());
+  EXPECT_TRUE(arrows_of("backends/gloo/hub.cpp", "backends/coordinator/client.h").empty());
+  EXPECT_EQ(arrows_of("backends/gloo/hub.cpp", "backends/inprocess/hub.h").size(), 1U);
+  EXPECT_EQ(arrows_of("backends/inprocess/hub.cpp", "backends/coordinator/client.h").size(), 1U);
+  EXPECT_EQ(arrows_of("backends/coordinator/hub.cpp", "backends/gloo/hub.h").size(), 1U);
+  EXPECT_EQ(arrows_of("backends/matching/books.cpp", "backends/inprocess/hub.h").size(), 1U);
+}
+
 TEST(Arrows, NeverLeadTheReferenceToTheCoresArithmetic) {
   EXPECT_EQ(arrows_of("matrix/reference/mlp.cpp", "core/ops/kernels.h").size(), 1U);
   EXPECT_EQ(arrows_of("matrix/reference/mlp.cpp", "core/train/optimizer.h").size(), 1U);
