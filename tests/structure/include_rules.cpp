@@ -101,6 +101,7 @@ const std::vector<Arrow> kArrows = {
     // The reference is independent: of the core it knows the case and the data, nothing more.
     {"matrix/reference", {"core/base", "core/config", "simulator/checks"}},
     {"matrix/spec", {"core/base", "core/config", "simulator/checks", "simulator/defects"}},
+    {"matrix/launch", {"core/base"}},
     {"matrix/covering", {"core", "matrix/spec"}},
     {"matrix/sweep", {"core", "backends", "simulator", "matrix"}},
     {"matrix/crew", {"core", "backends", "simulator", "matrix"}},
