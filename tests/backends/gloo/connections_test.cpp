@@ -1,0 +1,112 @@
+// Connections outlive trials of the same processes, and no trial takes another's data.
+#include "backends/gloo/connections.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backends/coordinator/client.h"
+#include "backends/coordinator/coordinator.h"
+#include "backends/gloo/transport.h"
+#include "core/base/errors.h"
+#include "tests/support/gloo_ranks.h"
+
+namespace lockstep::test {
+namespace {
+
+using backends::GlooConnection;
+using backends::GlooConnections;
+using backends::TrialOutcome;
+
+TEST(GlooConnections, ServeOneTrialAfterAnother) {
+  std::atomic<int> num_right{0};
+  const TrialOutcome outcome = run_gloo_ranks(
+      3,
+      [&](TestRank& r) {
+        const auto tp = r.connect(GroupKind::kTp);
+        const auto world = r.connect(GroupKind::kWorld);
+        for (Communicator* communicator : {tp.get(), world.get()}) {
+          const Tensor x = r.tensor({1.0 + r.rank.value});
+          run_call(*communicator, {.label = "test.sum", .input = x.buffer(), .output = x.buffer()});
+          if (values_of(x)[0] == 6.0) ++num_right;
+        }
+      },
+      {.num_trials = 5});
+  EXPECT_TRUE(outcome.findings.empty()) << to_text(outcome);
+  EXPECT_EQ(num_right, 5 * 3 * 2);
+}
+
+// Two processes and what each of them finds connected in each trial.
+struct SeenConnections {
+  std::vector<std::shared_ptr<::gloo::Context>> of_trial;  // kept: no two at one address
+};
+
+// `spoils`: the rank that says after the first trial that it has not carried out everything.
+std::vector<SeenConnections> connections_of_three_trials(int spoils) {
+  const Mesh mesh(layout_of({.tp = 2}));
+  std::vector<SeenConnections> seen(2);
+  std::vector<std::jthread> threads;
+  backends::Coordinator coordinator({});
+  std::vector<backends::SeatId> seats;
+  for (int seat = 0; seat < 2; ++seat) {
+    seats.push_back({.seat = seat, .generation = 1});
+    threads.emplace_back([&seen, &mesh, seat, spoils, port = coordinator.port()] {
+      backends::CoordinatorClient client(
+          {.address = {.host = "127.0.0.1", .port = port}, .seat = seat, .generation = 1});
+      GlooConnections connections(client, {});
+      while (const auto order = client.next_trial()) {
+        connections.impl().begin_trial(*order);
+        const GlooConnection& connection =
+            connections.impl().connection_of(mesh.groups(GroupKind::kTp)[0].ranks);
+        seen[static_cast<std::size_t>(seat)].of_trial.push_back(connection.context);
+        if (order->number == 1 && order->rank.value == spoils) connections.impl().spoil();
+        client.returned({});
+      }
+    });
+  }
+  EXPECT_TRUE(coordinator.wait_for_seats(seats, std::chrono::seconds(20), [] { return false; }));
+  for (int trial = 0; trial < 3; ++trial) {
+    const TrialOutcome outcome =
+        coordinator.run(mesh, seats, {}, {}, [](const backends::SeatId&) { return std::string(); });
+    EXPECT_TRUE(outcome.findings.empty()) << to_text(outcome);
+  }
+  coordinator.say_goodbye(2, std::chrono::seconds(1));
+  threads.clear();
+  return seen;
+}
+
+TEST(GlooConnections, AreTheSameInTheNextTrial) {
+  for (const SeenConnections& seen : connections_of_three_trials(-1)) {
+    EXPECT_EQ(seen.of_trial[0], seen.of_trial[1]);
+    EXPECT_EQ(seen.of_trial[1], seen.of_trial[2]);
+  }
+}
+
+TEST(GlooConnections, AreMadeAnewByBothEndsWhereOneWasLeftInAnUnknownState) {
+  for (const SeenConnections& seen : connections_of_three_trials(1)) {
+    EXPECT_NE(seen.of_trial[0], seen.of_trial[1]);
+    EXPECT_EQ(seen.of_trial[1], seen.of_trial[2]);
+  }
+}
+
+TEST(GlooConnections, RefuseAnAddressThatThisMachineDoesNotHave) {
+  backends::Coordinator coordinator({});
+  std::jthread accepts([&] {
+    coordinator.wait_for_seats(
+        {{.seat = 0, .generation = 1}}, std::chrono::seconds(20), [] { return false; });
+  });
+  backends::CoordinatorClient client(
+      {.address = {.host = "127.0.0.1", .port = coordinator.port()}, .seat = 0, .generation = 1});
+  try {
+    const GlooConnections connections(client, {.address = "192.0.2.1"});
+    FAIL() << "192.0.2.1 belongs to nobody";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("192.0.2.1"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::test
