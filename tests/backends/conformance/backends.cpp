@@ -1,0 +1,108 @@
+// In-process on fibers and on threads, and Gloo; layouts of the worlds.
+#include "tests/backends/conformance/backends.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/errors.h"
+#include "core/comm/call_rules.h"
+
+namespace lockstep::test {
+namespace {
+
+TestedBackend in_process(const std::string& name, sim::RankHost host) {
+  return {.name = name, .run = [host](const Layout& layout, const RankProgram& program) {
+            const sim::ClusterReport report = spawn_ranks(layout, program, {.host = host});
+            return RunOutcome{.findings = report.findings,
+                              .num_calls = report.num_calls,
+                              .num_matched = report.num_matched};
+          }};
+}
+
+}  // namespace
+
+std::vector<TestedBackend> known_backends() {
+  return {in_process("fibers", sim::RankHost::kFibers),
+          in_process("threads", sim::RankHost::kThreads)};
+}
+
+std::vector<TestedBackend> present_backends() {
+  std::vector<TestedBackend> present = known_backends();
+  std::erase_if(present, [](const TestedBackend& backend) { return !backend.absent.empty(); });
+  return present;
+}
+
+std::vector<Capability> capabilities_of(const TestedBackend& backend) {
+  std::vector<Capability> capabilities;
+  for (const CollectiveKind kind : {CollectiveKind::kAllReduce,
+                                    CollectiveKind::kReduceScatter,
+                                    CollectiveKind::kAllGather,
+                                    CollectiveKind::kAllToAll,
+                                    CollectiveKind::kBroadcast,
+                                    CollectiveKind::kSend,
+                                    CollectiveKind::kRecv}) {
+    for (const DType dtype : {DType::kF64, DType::kF32, DType::kBF16, DType::kI64}) {
+      capabilities.push_back({.type = {.kind = kind, .dtype = dtype}, .support = {}});
+      if (!reduces(kind)) continue;
+      capabilities.push_back(
+          {.type = {.kind = kind, .dtype = dtype, .op = ReduceOp::kMax}, .support = {}});
+    }
+  }
+  capabilities.push_back({.type = {.kind = CollectiveKind::kBarrier}, .support = {}});
+  const RunOutcome outcome = backend.run(layout_of_world(1), [&](TestRank& r) {
+    for (Capability& row : capabilities) row.support = r.transport.supports(row.type);
+  });
+  LOCKSTEP_CHECK(outcome.findings.empty(),
+                 "a rank that only asks what is supported: " + outcome.findings.front().message);
+  return capabilities;
+}
+
+std::string to_text(const CallType& type) {
+  std::string text(name_of(type.kind));
+  if (type.kind == CollectiveKind::kBarrier) return text;
+  text += fmt::format(" {}", name_of(type.dtype));
+  return reduces(type.kind) ? fmt::format("{} {}", text, name_of(type.op)) : text;
+}
+
+bool can_do(const std::vector<Capability>& capabilities, const CallType& type) {
+  const std::string wanted = to_text(type);
+  const auto found =
+      std::find_if(capabilities.begin(), capabilities.end(), [&](const Capability& row) {
+        return to_text(row.type) == wanted;
+      });
+  LOCKSTEP_CHECK(found != capabilities.end(), "no capability is told of " + wanted);
+  return found->support.kind != SupportKind::kNone;
+}
+
+Layout layout_of_world(int world) {
+  switch (world) {
+    case 4:
+      return layout_of({.tp = 2, .dp = 2});
+    case 6:
+      return layout_of({.tp = 2, .dp = 3});
+    case 8:
+      return layout_of({.tp = 2, .dp = 2, .pp = 2});
+    default:
+      return layout_of({.pp = world});
+  }
+}
+
+std::vector<GroupKind> group_kinds_of_world(int world) {
+  switch (world) {
+    case 1:
+      return {GroupKind::kWorld};
+    case 2:
+      return {GroupKind::kWorld, GroupKind::kTp};  // of one rank each
+    case 4:
+    case 6:
+      return {GroupKind::kWorld, GroupKind::kTp, GroupKind::kDp};
+    case 8:
+      return {
+          GroupKind::kWorld, GroupKind::kTp, GroupKind::kDp, GroupKind::kTpDp, GroupKind::kModel};
+    default:
+      return {GroupKind::kWorld, GroupKind::kEmbedding};
+  }
+}
+
+}  // namespace lockstep::test
