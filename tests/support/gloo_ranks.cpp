@@ -45,8 +45,6 @@ void serve_trials(const Served& served, const backends::CoordinatorClient::Optio
       return;
     } catch (const std::exception& error) {
       client.threw(error.what());
-    } catch (...) {  // the root of a rank
-      client.threw("an object that is no std::exception");
     }
   }
 }
