@@ -90,8 +90,10 @@ TEST(Place, UnderSrunOnOneHostListensOnTheLoopback) {
 }
 
 TEST(Place, UnderSrunOnSeveralHostsIsFoundAtTheFirstOfTheStep) {
-  const Environment environment =
-      with(srun_sample(), {{"SLURM_STEP_NODELIST", "node[03-04]"}, {"SLURM_STEP_NUM_NODES", "2"}});
+  const Environment environment = with(srun_sample(),
+                                       {{"SLURM_NODEID", "1"},
+                                        {"SLURM_STEP_NODELIST", "node[03-04]"},
+                                        {"SLURM_STEP_NUM_NODES", "2"}});
   EXPECT_EQ(place_of(environment).host, "node03");
 }
 
@@ -109,6 +111,8 @@ TEST(Place, HasTheSamePortOnAllRanksOfAJobAndAnotherInTheNextJob) {
   EXPECT_EQ(place_of(with(srun_sample(), "SLURM_PROCID", "0")).port, step_port);
   EXPECT_NE(place_of(with(srun_sample(), "SLURM_STEP_ID", "1")).port, step_port);
   EXPECT_NE(place_of(with(srun_sample(), "SLURM_JOB_ID", "5")).port, step_port);
+  EXPECT_NE(place_of(with(srun_sample(), {{"SLURM_JOB_ID", "1"}, {"SLURM_STEP_ID", "12"}})).port,
+            place_of(with(srun_sample(), {{"SLURM_JOB_ID", "11"}, {"SLURM_STEP_ID", "2"}})).port);
 }
 
 TEST(Place, HasAPortBelowThoseOfOutgoingConnections) {
