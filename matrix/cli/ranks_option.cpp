@@ -32,8 +32,8 @@ TrialRunner ranks_option(const Arguments& arguments) {
   GlooRanksOptions options{.program = own_program(), .timeout_s = timeout_option(arguments)};
   if (!arguments.processes.empty()) {
     constexpr std::int64_t kLargest = std::numeric_limits<int>::max();
-    options.num_processes = static_cast<int>(
-        integer_option("--processes", arguments.processes, 1, kMaxProcesses));
+    options.num_processes =
+        static_cast<int>(integer_option("--processes", arguments.processes, 1, kMaxProcesses));
     options.listening =
         static_cast<int>(integer_option("--listening", arguments.listening, 0, kLargest));
     options.launcher = arguments.launcher;

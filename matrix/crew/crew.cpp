@@ -25,29 +25,33 @@ Milliseconds milliseconds(double seconds) {
 
 }  // namespace
 
-std::optional<std::string> Crew::why_not(const Case& c) const {
+std::optional<std::string> why_no_crew(const Case& c,
+                                       int capacity,
+                                       const std::string& why_no_more) {
   const std::int64_t world = world_size(c.layout);
-  if (world > seats_.capacity()) {
-    return fmt::format("needs {} ranks, but {}", world, seats_.why_no_more());
-  }
+  if (world > capacity) return fmt::format("needs {} ranks, but {}", world, why_no_more);
   if (c.recipe.reduction_order != ReductionOrder::kRank) {
     return "the order of sums is Gloo's own; reduction_order other than rank is the simulator's";
   }
-  if (c.recipe.completion != Completion::kEarly) {
-    return "calls complete when Gloo is done; completion other than early is the simulator's";
+  if (c.recipe.completion != Completion::kLate) {
+    return "calls take effect when Gloo carries them out; completion other than late is the "
+           "simulator's";
   }
   return std::nullopt;
+}
+
+std::optional<std::string> Crew::why_not(const Case& c) const {
+  return why_no_crew(c, seats_.capacity(), seats_.why_no_more());
 }
 
 sim::TrialResult Crew::run(const Case& c) {
   const Mesh mesh(c.layout);
   const std::vector<SeatId> seats = take_seats(mesh.world());
-  backends::TrialOutcome outcome =
-      coordinator_.run(mesh,
-                       seats,
-                       case_to_json(c),
-                       {.stall = milliseconds(timeout_s_ / 2.0)},
-                       [this](const SeatId& id) { return end(id); });
+  backends::TrialOutcome outcome = coordinator_.run(mesh,
+                                                    seats,
+                                                    case_to_json(c),
+                                                    {.stall = milliseconds(timeout_s_ / 2.0)},
+                                                    [this](const SeatId& id) { return end(id); });
   sim::TrialResult trial{.c = c,
                          .ranks = std::vector<RankResult>(seats.size()),
                          .cluster = {.findings = std::move(outcome.findings),
@@ -81,8 +85,9 @@ std::vector<SeatId> Crew::take_seats(int num) {
   });
   if (all_here) return seats;
   replace(seats);
-  throw LaunchError(ended ? *ended : "not all ranks' processes have come within " +
-                                         fmt::format("{:g} s", timeout_s_ / 2.0));
+  throw LaunchError(ended ? *ended
+                          : "not all ranks' processes have come within " +
+                                fmt::format("{:g} s", timeout_s_ / 2.0));
 }
 
 void Crew::replace(const std::vector<SeatId>& used) {

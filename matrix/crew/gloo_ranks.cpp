@@ -17,10 +17,8 @@ constexpr const char* kThisHost = "127.0.0.1";
 std::unique_ptr<Seats> make_seats(backends::Coordinator& coordinator,
                                   const GlooRanksOptions& options) {
   const bool launched = options.num_processes > 0;
-  const std::vector<std::string> command = rank_command(options.program,
-                                                        launched ? options.host : kThisHost,
-                                                        coordinator.port(),
-                                                        options.timeout_s);
+  const std::vector<std::string> command = rank_command(
+      options.program, launched ? options.host : kThisHost, coordinator.port(), options.timeout_s);
   if (!launched) return std::make_unique<LocalSeats>(command);
   return std::make_unique<LaunchedSeats>(
       coordinator,

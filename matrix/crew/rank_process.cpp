@@ -42,13 +42,12 @@ std::string run_program(backends::CoordinatorClient& client,
 
 int serve_ranks(const RankProcessOptions& options) {
   bind_to_parent();
-  backends::CoordinatorClient client({.address = options.coordinator,
-                                      .seat = options.seat,
-                                      .generation = options.generation});
+  backends::CoordinatorClient client(
+      {.address = options.coordinator, .seat = options.seat, .generation = options.generation});
   const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::duration<double>(options.timeout_s));
-  backends::GlooConnections connections(
-      client, {.address = client.local_address(), .timeout = timeout});
+  backends::GlooConnections connections(client,
+                                        {.address = client.local_address(), .timeout = timeout});
   while (const std::optional<backends::TrialOrder> order = client.next_trial()) {
     try {
       client.returned(run_program(client, connections, *order));

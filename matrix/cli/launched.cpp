@@ -1,0 +1,98 @@
+// Leads or follows, by the place that the environment gives.
+#include "matrix/cli/launched.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <exception>
+#include <optional>
+#include <string>
+
+#include "backends/coordinator/client.h"
+#include "backends/coordinator/coordinator.h"
+#include "matrix/cli/output.h"
+#include "matrix/cli/ranks_option.h"
+#include "matrix/crew/follower.h"
+#include "matrix/crew/gloo_ranks.h"
+#include "matrix/crew/launched_seats.h"
+#include "matrix/launch/place.h"
+#include "matrix/sweep/worker_pool.h"
+
+namespace lockstep::matrix {
+namespace {
+
+// Only this host's processes can reach a loopback address; other hosts' come from anywhere.
+std::string listening_host(const std::string& host) {
+  const bool is_loopback = host.starts_with("127.") || host == "localhost";
+  return is_loopback ? "127.0.0.1" : "0.0.0.0";
+}
+
+// The socket at which followers and ranks arrive. It outlives the coordinators that serve it: each
+// worker has one in turn, and the last one is this process'.
+class Listening {
+ public:
+  explicit Listening(const Place& place)
+      : socket_(backends::listen_on(listening_host(place.host), place.port)) {}
+  ~Listening() { ::close(socket_); }
+  Listening(const Listening&) = delete;
+  Listening& operator=(const Listening&) = delete;
+
+  // A descriptor that a worker inherits.
+  int inheritable() const { return ::fcntl(socket_, F_DUPFD, STDERR_FILENO + 1); }
+  int own() const { return ::fcntl(socket_, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); }
+
+ private:
+  int socket_;
+};
+
+void dismiss_followers(const Place& place, const Listening& listening) {
+  backends::Coordinator coordinator({.listening = listening.own()});
+  LaunchedSeats seats(
+      coordinator,
+      {.command = {}, .num_processes = place.num_processes, .launcher = place.launcher});
+  if (!seats.say_goodbye()) {
+    print_error("note: not every process that " + place.launcher + " started has come");
+  }
+}
+
+int lead_others(const Place& place,
+                const Arguments& arguments,
+                const std::function<int(const Arguments&)>& lead) {
+  const Listening listening(place);
+  Arguments leading = arguments;
+  leading.processes = std::to_string(place.num_processes);
+  leading.launcher = place.launcher;
+  leading.host = place.host;
+  leading.listening = std::to_string(listening.inheritable());
+  try {
+    const int code = lead(leading);
+    dismiss_followers(place, listening);
+    return code;
+  } catch (const std::exception&) {
+    dismiss_followers(place, listening);
+    throw;
+  }
+}
+
+}  // namespace
+
+int on_leader(const Arguments& arguments, const std::function<int(const Arguments&)>& lead) {
+  if (simulates(arguments)) return lead(arguments);
+  const std::optional<Place> place = plan_place(own_environment());
+  if (!place) return lead(arguments);
+  try {
+    if (place->rank == 0) return lead_others(*place, arguments, lead);
+    const backends::CoordinatorAddress leader{.host = place->host, .port = place->port};
+    follow({.rank = place->rank,
+            .coordinator = leader,
+            .command =
+                rank_command(own_program(), leader.host, leader.port, timeout_option(arguments))});
+    return 0;
+  } catch (const backends::ConnectionLost& error) {
+    throw LaunchError(error.what());
+  } catch (const backends::ListenError& error) {
+    throw LaunchError(error.what());
+  }
+}
+
+}  // namespace lockstep::matrix
