@@ -5,26 +5,53 @@
 
 #include <algorithm>
 
+#include "backends/gloo/transport.h"
 #include "core/base/errors.h"
 #include "core/comm/call_rules.h"
+#include "tests/support/gloo_ranks.h"
 
 namespace lockstep::test {
 namespace {
 
-TestedBackend in_process(const std::string& name, sim::RankHost host) {
-  return {.name = name, .run = [host](const Layout& layout, const RankProgram& program) {
-            const sim::ClusterReport report = spawn_ranks(layout, program, {.host = host});
+TestedBackend in_process(const std::string& name, const sim::ClusterOptions& options) {
+  return {.name = name, .run = [options](const Layout& layout, const RankProgram& program) {
+            const sim::ClusterReport report = spawn_ranks(layout, program, options);
             return RunOutcome{.findings = report.findings,
                               .num_calls = report.num_calls,
                               .num_matched = report.num_matched};
           }};
 }
 
+// On threads: of each rank its own line to a coordinator and its own connections, as of a process.
+TestedBackend gloo() {
+  return {.name = "gloo",
+          .absent = backends::why_no_gloo(),
+          .coverage = Coverage::kThinnedBy4,
+          .run = [](const Layout& layout, const RankProgram& program) {
+            const backends::TrialOutcome outcome = run_gloo_ranks(layout, program);
+            return RunOutcome{.findings = outcome.findings,
+                              .num_calls = outcome.num_calls,
+                              .num_matched = outcome.num_matched};
+          }};
+}
+
 }  // namespace
 
 std::vector<TestedBackend> known_backends() {
-  return {in_process("fibers", sim::RankHost::kFibers),
-          in_process("threads", sim::RankHost::kThreads)};
+  using sim::RankHost;
+  return {in_process("fibers", {.host = RankHost::kFibers}),
+          in_process("threads", {.host = RankHost::kThreads}),
+          in_process("fibers_tree_late",
+                     {.host = RankHost::kFibers,
+                      .reduction_order = ReductionOrder::kTree,
+                      .completion = Completion::kLate,
+                      .schedule_seed = 1}),
+          in_process("threads_ring_seeded",
+                     {.host = RankHost::kThreads,
+                      .reduction_order = ReductionOrder::kRing,
+                      .completion = Completion::kSeeded,
+                      .schedule_seed = 2}),
+          gloo()};
 }
 
 std::vector<TestedBackend> present_backends() {
@@ -42,11 +69,11 @@ std::vector<Capability> capabilities_of(const TestedBackend& backend) {
                                     CollectiveKind::kBroadcast,
                                     CollectiveKind::kSend,
                                     CollectiveKind::kRecv}) {
-    for (const DType dtype : {DType::kF64, DType::kF32, DType::kBF16, DType::kI64}) {
-      capabilities.push_back({.type = {.kind = kind, .dtype = dtype}, .support = {}});
-      if (!reduces(kind)) continue;
-      capabilities.push_back(
-          {.type = {.kind = kind, .dtype = dtype, .op = ReduceOp::kMax}, .support = {}});
+    for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kMax}) {
+      if (op != ReduceOp::kSum && !reduces(kind)) continue;
+      for (const DType dtype : {DType::kF64, DType::kF32, DType::kBF16, DType::kI64}) {
+        capabilities.push_back({.type = {.kind = kind, .dtype = dtype, .op = op}, .support = {}});
+      }
     }
   }
   capabilities.push_back({.type = {.kind = CollectiveKind::kBarrier}, .support = {}});
