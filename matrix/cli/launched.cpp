@@ -47,9 +47,7 @@ class Listening {
 
 void dismiss_followers(const Place& place, const Listening& listening) {
   backends::Coordinator coordinator({.listening = listening.own()});
-  LaunchedSeats seats(
-      coordinator,
-      {.command = {}, .num_processes = place.num_processes, .launcher = place.launcher});
+  LaunchedSeats seats(coordinator, {.command = {}, .num_processes = place.num_processes});
   if (!seats.say_goodbye()) {
     print_error("note: not every process that " + place.launcher + " started has come");
   }
@@ -83,7 +81,7 @@ int on_leader(const Arguments& arguments, const std::function<int(const Argument
   try {
     if (place->rank == 0) return lead_others(*place, arguments, lead);
     const backends::CoordinatorAddress leader{.host = place->host, .port = place->port};
-    follow({.rank = place->rank,
+    follow({.process = place->rank,
             .coordinator = leader,
             .command =
                 rank_command(own_program(), leader.host, leader.port, timeout_option(arguments))});

@@ -36,7 +36,6 @@ TrialRunner ranks_option(const Arguments& arguments) {
         static_cast<int>(integer_option("--processes", arguments.processes, 1, kMaxProcesses));
     options.listening =
         static_cast<int>(integer_option("--listening", arguments.listening, 0, kLargest));
-    options.launcher = arguments.launcher;
     options.host = arguments.host;
   }
   return gloo_ranks(options);

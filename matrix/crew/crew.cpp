@@ -25,11 +25,7 @@ Milliseconds milliseconds(double seconds) {
 
 }  // namespace
 
-std::optional<std::string> why_no_crew(const Case& c,
-                                       int capacity,
-                                       const std::string& why_no_more) {
-  const std::int64_t world = world_size(c.layout);
-  if (world > capacity) return fmt::format("needs {} ranks, but {}", world, why_no_more);
+std::optional<std::string> why_no_crew(const Case& c) {
   if (c.recipe.reduction_order != ReductionOrder::kRank) {
     return "the order of sums is Gloo's own; reduction_order other than rank is the simulator's";
   }
@@ -38,10 +34,6 @@ std::optional<std::string> why_no_crew(const Case& c,
            "simulator's";
   }
   return std::nullopt;
-}
-
-std::optional<std::string> Crew::why_not(const Case& c) const {
-  return why_no_crew(c, seats_.capacity(), seats_.why_no_more());
 }
 
 sim::TrialResult Crew::run(const Case& c) {

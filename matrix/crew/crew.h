@@ -15,9 +15,8 @@
 
 namespace lockstep::matrix {
 
-// Why processes cannot run the case: more ranks than `capacity`, of which `why_no_more` tells the
-// reason, or settings that only the simulator has.
-std::optional<std::string> why_no_crew(const Case& c, int capacity, const std::string& why_no_more);
+// Why processes cannot run the case: settings that only the simulator has.
+std::optional<std::string> why_no_crew(const Case& c);
 
 class Crew {
  public:
@@ -26,7 +25,6 @@ class Crew {
   Crew(backends::Coordinator& coordinator, Seats& seats, double timeout_s)
       : coordinator_(coordinator), seats_(seats), timeout_s_(timeout_s) {}
 
-  std::optional<std::string> why_not(const Case& c) const;
   // LaunchError where the ranks' processes do not come.
   sim::TrialResult run(const Case& c);
 

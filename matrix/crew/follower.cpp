@@ -12,7 +12,7 @@ namespace {
 using backends::CoordinatorClient;
 using backends::SeatId;
 
-// Orders come when the leader has a case for this rank, which may be never.
+// Orders come when the leader has a case for a rank of this process, which may be never.
 constexpr std::chrono::hours kAnyTime{24 * 365};
 
 enum class FollowerEnd { kGoodbye, kCoordinatorLost };
@@ -21,17 +21,17 @@ FollowerEnd obey(CoordinatorClient& client, const FollowerOptions& options) {
   LocalSeats seats(options.command);
   try {
     for (std::uint64_t number = 1;; ++number) {
-      const Order order = order_from_text(client.get(order_key(options.rank, number), kAnyTime));
-      const SeatId id{.seat = options.rank, .generation = order.generation};
+      const Order order = order_from_text(client.get(order_key(options.process, number), kAnyTime));
+      const SeatId id{.seat = order.rank, .generation = order.generation};
       switch (order.kind) {
         case OrderKind::kStart:
           seats.start(id);
           break;
         case OrderKind::kEnd:
-          client.set(ended_key(options.rank, order.generation), seats.end(id));
+          client.set(ended_key(order.rank, order.generation), seats.end(id));
           break;
         case OrderKind::kGoodbye:
-          client.set(ended_key(options.rank, 0), "");
+          client.set(parted_key(options.process), "");
           return FollowerEnd::kGoodbye;
       }
     }
@@ -46,7 +46,7 @@ void follow(const FollowerOptions& options) {
   FollowerEnd end = FollowerEnd::kCoordinatorLost;
   while (end == FollowerEnd::kCoordinatorLost) {
     CoordinatorClient client(
-        {.address = options.coordinator, .seat = follower_seat(options.rank), .generation = 0});
+        {.address = options.coordinator, .seat = follower_seat(options.process), .generation = 0});
     end = obey(client, options);
   }
 }

@@ -1,5 +1,5 @@
-// A process that a launcher started beside the one that leads: it looks after the process of its
-// rank, on whatever host it is.
+// A process that a launcher started beside the one that leads: it looks after the processes of some
+// ranks, on whatever host it is.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 namespace lockstep::matrix {
 
 struct FollowerOptions {
-  int rank = 1;
+  int process = 1;  // as the launcher numbers them
   backends::CoordinatorAddress coordinator;
-  std::vector<std::string> command;  // starts the process of the rank
+  std::vector<std::string> command;  // starts a rank's process
 };
 
 // Returns once the leader has said goodbye. Where its coordinator is lost (a worker that was
-// replaced) it ends its process and looks for the next one; ConnectionLost where none comes.
+// replaced) it ends its processes and looks for the next one; ConnectionLost where none comes.
 void follow(const FollowerOptions& options);
 
 }  // namespace lockstep::matrix

@@ -22,9 +22,7 @@ std::unique_ptr<Seats> make_seats(backends::Coordinator& coordinator,
   if (!launched) return std::make_unique<LocalSeats>(command);
   return std::make_unique<LaunchedSeats>(
       coordinator,
-      LaunchedSeats::Options{.command = command,
-                             .num_processes = options.num_processes,
-                             .launcher = options.launcher});
+      LaunchedSeats::Options{.command = command, .num_processes = options.num_processes});
 }
 
 struct GlooRanks {
@@ -54,9 +52,9 @@ std::vector<std::string> rank_command(const std::string& program,
 
 TrialRunner gloo_ranks(const GlooRanksOptions& options) {
   const auto ranks = std::make_shared<GlooRanks>(options);
-  return {.comm = "gloo",
-          .why_not = [ranks](const Case& c) { return ranks->crew.why_not(c); },
-          .run = [ranks](const Case& c) { return ranks->crew.run(c); }};
+  return {.comm = "gloo", .why_not = why_no_crew, .run = [ranks](const Case& c) {
+            return ranks->crew.run(c);
+          }};
 }
 
 }  // namespace lockstep::matrix

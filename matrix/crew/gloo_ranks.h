@@ -13,7 +13,6 @@ struct GlooRanksOptions {
   double timeout_s = 60.0;
   // Of a command that a launcher started; else ranks are processes of this host, as many as needed.
   int num_processes = 0;
-  std::string launcher = {};
   int listening = -1;     // the socket at which followers and ranks arrive
   std::string host = {};  // under which they reach it
 };

@@ -4,17 +4,9 @@
 #include "matrix/sweep/worker_process.h"
 
 namespace lockstep::matrix {
-namespace {
-
-constexpr int kCapacity = 4096;  // of the largest world that a spec may ask for
-
-}  // namespace
-
 LocalSeats::~LocalSeats() {
   for (const auto& [id, pid] : processes_) end_process(pid);
 }
-
-int LocalSeats::capacity() const { return kCapacity; }
 
 void LocalSeats::start(const backends::SeatId& id) {
   std::vector<std::string> command = command_;
@@ -40,7 +32,5 @@ std::optional<std::string> LocalSeats::early_end() {
   }
   return std::nullopt;
 }
-
-std::string LocalSeats::why_no_more() const { return "no world is larger"; }
 
 }  // namespace lockstep::matrix

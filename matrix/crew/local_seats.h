@@ -19,11 +19,9 @@ class LocalSeats : public Seats {
   LocalSeats(const LocalSeats&) = delete;
   LocalSeats& operator=(const LocalSeats&) = delete;
 
-  int capacity() const override;
   void start(const backends::SeatId& id) override;
   std::string end(const backends::SeatId& id) override;
   std::optional<std::string> early_end() override;
-  std::string why_no_more() const override;
 
  private:
   std::vector<std::string> command_;

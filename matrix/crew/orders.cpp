@@ -1,4 +1,4 @@
-// Orders as two words.
+// Orders as a word and two numbers.
 #include "matrix/crew/orders.h"
 
 #include <fmt/format.h>
@@ -22,32 +22,50 @@ std::string_view name_of(OrderKind kind) {
   return "";
 }
 
+bool take_word(std::string_view& rest, std::string_view word) {
+  if (!rest.starts_with(word)) return false;
+  rest.remove_prefix(word.size());
+  return true;
+}
+
+// A space and a number.
+template <typename Number>
+bool take_number(std::string_view& rest, Number& number) {
+  if (!take_word(rest, " ")) return false;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+  return error == std::errc();
+}
+
 }  // namespace
 
 std::string to_text(const Order& order) {
-  return fmt::format("{} {}", name_of(order.kind), order.generation);
+  return fmt::format("{} {} {}", name_of(order.kind), order.rank, order.generation);
 }
 
 Order order_from_text(std::string_view text) {
-  const std::size_t space = text.find(' ');
+  Order order;
   for (const OrderKind kind : {OrderKind::kStart, OrderKind::kEnd, OrderKind::kGoodbye}) {
-    if (space == std::string_view::npos || text.substr(0, space) != name_of(kind)) continue;
-    Order order{.kind = kind};
-    const char* const last = text.data() + text.size();
-    const auto [end, error] = std::from_chars(text.data() + space + 1, last, order.generation);
-    if (error == std::errc() && end == last) return order;
+    std::string_view rest = text;
+    if (!take_word(rest, name_of(kind))) continue;
+    order.kind = kind;
+    if (take_number(rest, order.rank) && take_number(rest, order.generation) && rest.empty()) {
+      return order;
+    }
   }
   throw UsageError(fmt::format("not an order: '{}'", text));
 }
 
-std::string order_key(int rank, std::uint64_t number) {
-  return fmt::format("order/{}/{}", rank, number);
+std::string order_key(int process, std::uint64_t number) {
+  return fmt::format("order/{}/{}", process, number);
 }
 
 std::string ended_key(int rank, std::uint64_t generation) {
   return fmt::format("ended/{}/{}", rank, generation);
 }
 
-int follower_seat(int rank) { return -rank; }
+std::string parted_key(int process) { return fmt::format("parted/{}", process); }
+
+int follower_seat(int process) { return -process; }
 
 }  // namespace lockstep::matrix

@@ -9,13 +9,14 @@
 namespace lockstep::matrix {
 
 enum class OrderKind {
-  kStart,    // start the process of this generation that serves your rank
+  kStart,    // start the process of this generation that serves the rank
   kEnd,      // kill it, and tell how it ended
   kGoodbye,  // nothing more will come
 };
 
 struct Order {
   OrderKind kind = OrderKind::kGoodbye;
+  int rank = 0;  // of the trials; a follower may look after several
   std::uint64_t generation = 0;
 };
 
@@ -23,12 +24,14 @@ std::string to_text(const Order& order);
 // UsageError for anything that to_text did not write.
 Order order_from_text(std::string_view text);
 
-// Keys of the store. Orders of a rank are numbered from 1.
-std::string order_key(int rank, std::uint64_t number);
-// Set by the follower: how the process of that generation ended.
+// Keys of the store. Orders of a process, as the launcher numbers them, are numbered from 1.
+std::string order_key(int process, std::uint64_t number);
+// Set by the follower: how the process of that rank and generation ended.
 std::string ended_key(int rank, std::uint64_t generation);
+// Set by the follower: it has heard the goodbye.
+std::string parted_key(int process);
 
-// As which seat the follower of a rank connects: ranks have the numbers from 0.
-int follower_seat(int rank);
+// As which seat a follower connects: ranks have the numbers from 0.
+int follower_seat(int process);
 
 }  // namespace lockstep::matrix

@@ -12,7 +12,6 @@ class Seats {
  public:
   virtual ~Seats() = default;
 
-  virtual int capacity() const = 0;  // ranks at most
   // Starts the process of a seat; it connects to the coordinator by itself. LaunchError where it
   // cannot be started.
   virtual void start(const backends::SeatId& id) = 0;
@@ -20,8 +19,6 @@ class Seats {
   virtual std::string end(const backends::SeatId& id) = 0;
   // A started process that has ended by itself: "the process of rank 2 exited with code 3"; none.
   virtual std::optional<std::string> early_end() = 0;
-  // "mpirun started 4 processes": why there are no more seats.
-  virtual std::string why_no_more() const = 0;
 };
 
 }  // namespace lockstep::matrix

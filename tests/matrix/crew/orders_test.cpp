@@ -10,14 +10,22 @@ namespace {
 
 TEST(Orders, ComeBackFromTheirText) {
   for (const OrderKind kind : {OrderKind::kStart, OrderKind::kEnd, OrderKind::kGoodbye}) {
-    const Order order = order_from_text(to_text({.kind = kind, .generation = 12}));
+    const Order order = order_from_text(to_text({.kind = kind, .rank = 3, .generation = 12}));
     EXPECT_EQ(order.kind, kind);
+    EXPECT_EQ(order.rank, 3);
     EXPECT_EQ(order.generation, 12U);
   }
 }
 
 TEST(Orders, RefuseOtherText) {
-  for (const char* text : {"", "start", "start x", "start 1 2", "stop 1", "start -1"}) {
+  for (const char* text : {"",
+                           "start",
+                           "start 1",
+                           "start 1 x",
+                           "start 1 2 3",
+                           "stop 1 2",
+                           "start 1 -1",
+                           "start 1 2 "}) {
     EXPECT_THROW(order_from_text(text), UsageError) << text;
   }
 }

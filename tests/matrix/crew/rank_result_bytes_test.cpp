@@ -14,7 +14,8 @@ namespace lockstep::matrix {
 namespace {
 
 sim::TrialResult small_trial() {
-  const Case c = case_from_json(R"({"preset":"tiny-linear","tp":2,"optimizer":"adamw","clip":0.1})");
+  const Case c =
+      case_from_json(R"({"preset":"tiny-linear","tp":2,"optimizer":"adamw","clip":0.1})");
   return sim::run_trial(c, {});
 }
 
