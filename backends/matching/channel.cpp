@@ -1,21 +1,9 @@
 // A channel's members and random streams, and the meetings that it uses again.
 #include "backends/matching/channel.h"
 
-#include <algorithm>
-
 #include "core/base/random.h"
 
 namespace lockstep::backends {
-
-std::span<const Link> links_of(const Member& me, std::uint64_t sequence) {
-  const auto first = std::lower_bound(
-      me.links.begin(), me.links.end(), sequence, [](const Link& link, std::uint64_t wanted) {
-        return link.sequence < wanted;
-      });
-  auto last = first;
-  while (last != me.links.end() && last->sequence == sequence) ++last;
-  return {first, last};
-}
 
 Channel::Channel(const Group& channel_group, int group_ordinal)
     : group(channel_group), ordinal(group_ordinal), members(channel_group.ranks.size()) {

@@ -35,10 +35,17 @@ struct Member {
   std::uint64_t num_submits = 0;
   std::uint64_t num_rounds = 0;  // submits that hold collectives
   std::vector<Link> links;       // not waited for, by sequence
+  std::string message_label;     // of its last message
 };
 
 // The links of one submit. Usually it is the only one under way.
-std::span<const Link> links_of(const Member& me, std::uint64_t sequence);
+inline std::span<const Link> links_of(const Member& me, std::uint64_t sequence) {
+  auto first = me.links.begin();
+  while (first != me.links.end() && first->sequence < sequence) ++first;
+  auto last = first;
+  while (last != me.links.end() && last->sequence == sequence) ++last;
+  return {first, last};
+}
 
 // The sends or the receives of one pair of members that have no other end yet, oldest first.
 struct MessageQueue {
@@ -105,12 +112,13 @@ struct RankState {
   // Of one that is in a wait, whether it is blocked there or its meetings have all completed.
   const Member* waits = nullptr;
   std::uint64_t sequence = 0;
-  std::string wait_label;  // these two of one that is blocked
+  std::string_view wait_label;  // these three of one that is blocked
+  std::string wait_copy;        // what the label points to, where it is not its call's own
   int num_missing = 0;
   // The last call that it submitted; no group: none so far.
   const Group* last_group = nullptr;
   CollectiveKind last_kind = CollectiveKind::kBarrier;
-  std::string last_label;
+  const std::string* last_label = nullptr;
 };
 
 // All that a diagnosis needs.

@@ -54,7 +54,7 @@ void add_lost(const RankTexts& texts, std::vector<Finding>& findings) {
     findings.push_back({.kind = FindingKind::kLost,
                         .message = std::move(message),
                         .ranks = {lost[i]},
-                        .label = texts.state_of(lost[i]).last_label});
+                        .label = texts.last_label(lost[i])});
   }
 }
 
@@ -75,7 +75,7 @@ void add_stalled(const RankTexts& texts, std::vector<Finding>& findings) {
     findings.push_back({.kind = FindingKind::kStalled,
                         .message = std::move(message),
                         .ranks = ranks,
-                        .label = texts.state_of(ranks.front()).last_label});
+                        .label = texts.last_label(ranks.front())});
   }
 }
 

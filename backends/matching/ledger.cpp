@@ -71,19 +71,11 @@ std::span<const Arrival> Ledger::submit(Member& me, std::span<const CollectiveCa
   unblocked_.clear();
   ++me.num_submits;
   state_.num_calls += std::ssize(calls);
-  if (!std::all_of(calls.begin(), calls.end(), [](const CollectiveCall& call) {
-        return is_message(call.kind);
-      })) {
-    join_round(me, calls);
-  }
-  for (std::size_t i = 0; i < calls.size(); ++i) {
+  std::size_t num_messages = 0;
+  for (const CollectiveCall& call : calls) num_messages += is_message(call.kind) ? 1 : 0;
+  if (num_messages < calls.size()) join_round(me, calls);
+  for (std::size_t i = 0; num_messages > 0 && i < calls.size(); ++i) {
     if (is_message(calls[i].kind)) join_message(me, calls[i], static_cast<int>(i));
-  }
-  if (!calls.empty()) {
-    RankState& state = state_of(me.rank);
-    state.last_group = &me.channel->group;
-    state.last_kind = calls.back().kind;
-    state.last_label.assign(calls.back().label);
   }
   return arrivals_;
 }
@@ -101,13 +93,16 @@ void Ledger::join_round(Member& me, std::span<const CollectiveCall> calls) {
     if (!is_message(call.kind)) meeting.parties[party].calls.push_back(call);
   }
   arrive(me, meeting, party);
+  // What a round's party keeps is overwritten by later rounds of the same member only.
+  const std::vector<CollectiveCall>& own = meeting.parties[party].calls;
+  remember(me, own.back().kind, meeting.parties[party].labels[own.size() - 1]);
   if (meeting.num_arrived < channel.group.size()) return;
   // All members have been here, so they have been in every round before: it is the oldest.
   channel.rounds.erase(channel.rounds.begin());
   ++channel.num_closed;
   if (channel.history.size() == kMaxHistory) return;
   if (meeting.state != MeetingState::kMatched) return channel.history.push_back({});
-  PastCall past = past_call(meeting.parties[party].calls.front());
+  PastCall past = past_call(own.front());
   past.label = channel.kept_label(past.label);
   channel.history.push_back(past);
 }
@@ -133,6 +128,15 @@ void Ledger::join_message(Member& me, const CollectiveCall& call, int index) {
   meeting->parties[party].calls.push_back(call);
   meeting->parties[party].message = index;
   arrive(me, *meeting, party);
+  me.message_label.assign(call.label);
+  remember(me, call.kind, me.message_label);
+}
+
+void Ledger::remember(const Member& me, CollectiveKind kind, const std::string& label) {
+  RankState& state = state_of(me.rank);
+  state.last_group = &me.channel->group;
+  state.last_kind = kind;
+  state.last_label = &label;
 }
 
 void Ledger::arrive(Member& me, Meeting& meeting, std::size_t party) {
@@ -171,15 +175,22 @@ bool Ledger::begin_wait(Member& me, std::uint64_t sequence, std::string_view lab
   RankState& state = state_of(me.rank);
   state.waits = &me;
   state.sequence = sequence;
-  state.num_missing = 0;
+  Party* waiting = nullptr;
+  int num_missing = 0;
   for (const Link& link : links_of(me, sequence)) {
     if (link.meeting->state == MeetingState::kMatched) continue;
-    ++state.num_missing;
-    link.meeting->parties[link.party].waits = true;
+    ++num_missing;
+    waiting = &link.meeting->parties[link.party];
+    waiting->waits = true;
   }
-  if (state.num_missing == 0) return true;
-  state.wait_label.assign(label);
+  if (waiting == nullptr) return true;
+  state.num_missing = num_missing;
   state.status = RankStatus::kWaiting;
+  // A blocking call waits under its own label, of which there is a copy.
+  state.wait_label = waiting->labels.front();
+  if (state.wait_label == label) return false;
+  state.wait_copy.assign(label);
+  state.wait_label = state.wait_copy;
   return false;
 }
 
@@ -191,8 +202,12 @@ void Ledger::finish_wait(Member& me, std::uint64_t sequence) {
     if (++meeting.num_delivered < static_cast<int>(meeting.parties.size())) continue;
     me.channel->give_back(meeting);
   }
-  const auto first = me.links.begin() + (links.data() - me.links.data());
-  me.links.erase(first, first + std::ssize(links));
+  if (links.size() == me.links.size()) {
+    me.links.clear();
+  } else {
+    const auto first = me.links.begin() + (links.data() - me.links.data());
+    me.links.erase(first, first + std::ssize(links));
+  }
   state_of(me.rank).waits = nullptr;
 }
 

@@ -72,6 +72,7 @@ class Ledger {
   void join_round(Member& me, std::span<const CollectiveCall> calls);
   void join_message(Member& me, const CollectiveCall& call, int index);
   void arrive(Member& me, Meeting& meeting, std::size_t party);
+  void remember(const Member& me, CollectiveKind kind, const std::string& label);
   void complete(Meeting& meeting);
   void end_rank(Rank rank, RankStatus status, std::string error);
   const RankState& state_of(Rank rank) const {

@@ -1,14 +1,13 @@
 // The copies that a party makes of what its caller may take back.
 #include "backends/matching/meeting.h"
 
-#include <algorithm>
 #include <span>
 
 namespace lockstep::backends {
 namespace {
 
 void keep_labels(Party& party) {
-  party.labels.resize(std::max(party.labels.size(), party.calls.size()));
+  if (party.labels.size() < party.calls.size()) party.labels.resize(party.calls.size());
   for (std::size_t i = 0; i < party.calls.size(); ++i) {
     party.labels[i].assign(party.calls[i].label);
     party.calls[i].label = party.labels[i];

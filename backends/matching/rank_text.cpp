@@ -58,12 +58,17 @@ std::string RankTexts::doing(Rank rank) const {
   throw InternalError("unknown status of a rank");
 }
 
+std::string RankTexts::last_label(Rank rank) const {
+  const RankState& its = state_of(rank);
+  return its.last_label == nullptr ? "" : *its.last_label;
+}
+
 std::string RankTexts::last_call(Rank rank) const {
   const RankState& its = state_of(rank);
   if (its.last_group == nullptr) return "it had made no call yet";
   return fmt::format("its last call was {} '{}' on {}",
                      name_of(its.last_kind),
-                     its.last_label,
+                     *its.last_label,
                      to_text(*its.last_group));
 }
 

@@ -22,6 +22,7 @@ struct RankTexts {
   std::string name(Rank rank) const;                     // rank 1 (tp 1, dp 0)
   std::string names(std::span<const Rank> ranks) const;  // ... , ... and 5 more ranks
   std::string doing(Rank rank) const;                    // waits in 'x' for all_reduce 'y' on tp#0
+  std::string last_label(Rank rank) const;               // y, or empty before its first call
   std::string last_call(Rank rank) const;                // its last call was all_reduce 'y' on tp#0
   std::string waited_call(const Link& link) const;       // all_reduce 'y' on tp#0 {0, 1}
 };
