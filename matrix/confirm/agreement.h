@@ -17,9 +17,9 @@ inline constexpr const char* kAgreement = "agreement";
 inline constexpr double kAgreementBound = 1e-12;
 
 // The worst place is the largest difference. Below f64 the order of sums shows: finite differences
-// are told with an infinite bound and not judged (n/a), but what is missing or not finite on one
-// side only fails. Where no trial finished, n/a if both ended in the same kind of finding, else a
-// failure; where one did, n/a: the verdicts tell it.
+// above 0 are told with an infinite bound and not judged (n/a), but what is missing or not finite
+// on one side only fails. Where no trial finished, n/a if both ended in the same kind of finding,
+// else a failure; where one did, n/a: the verdicts tell it.
 sim::CheckResult agreement(const sim::TrialResult& simulated, const sim::TrialResult& other);
 
 }  // namespace lockstep::matrix

@@ -216,6 +216,11 @@ TEST(Agreement, BelowF64TellsTheLargestDifferenceOfAllStepsWithoutJudgement) {
   EXPECT_TRUE(result.failures.empty());
 }
 
+TEST(Agreement, BelowF64HoldsWhereAllBitsAreEqual) {
+  const TrialResult simulated = sim::run_trial(two_ranks(Precision::kF32), {});
+  EXPECT_EQ(matrix::agreement(simulated, simulated).verdict, CheckVerdict::kPass);
+}
+
 TEST(Agreement, BelowF64StillFailsWhereSomethingIsMissingOrNoNumber) {
   const TrialResult simulated = sim::run_trial(two_ranks(Precision::kF32), {});
   TrialResult other = simulated;
