@@ -53,10 +53,8 @@ struct Line {
 
 using LinePointer = std::shared_ptr<Line>;
 
-}  // namespace
-
-struct Lines::Impl {
-  Impl(int listening, const LineHooks& line_hooks)
+struct Server {
+  Server(int listening, const LineHooks& line_hooks)
       : hooks(line_hooks), acceptor(loop, family_of(listening), listening), pause(loop) {
     accept();
   }
@@ -144,12 +142,23 @@ struct Lines::Impl {
     return found == lines.end() ? nullptr : found->second;
   }
 
+  bool is_sending() const {
+    return std::any_of(
+        lines.begin(), lines.end(), [](const auto& line) { return !line.second->sending.empty(); });
+  }
+
   const LineHooks hooks;
   asio::io_context loop;
   tcp::acceptor acceptor;
   asio::steady_timer pause;
   LineId num_opened = 0;
   std::map<LineId, LinePointer> lines;
+};
+
+}  // namespace
+
+struct Lines::Impl : Server {
+  using Server::Server;
 };
 
 Lines::Lines(int listening, const LineHooks& hooks)
@@ -176,11 +185,7 @@ void Lines::close_after_sending(LineId line) {
   if (found->sending.empty()) impl_->close(line);
 }
 
-bool Lines::is_sending() const {
-  return std::any_of(impl_->lines.begin(), impl_->lines.end(), [](const auto& line) {
-    return !line.second->sending.empty();
-  });
-}
+bool Lines::is_sending() const { return impl_->is_sending(); }
 
 void Lines::handle(std::chrono::steady_clock::time_point deadline) {
   impl_->loop.run_one_until(deadline);

@@ -9,7 +9,6 @@
 namespace lockstep::test {
 namespace {
 
-using namespace std::chrono_literals;
 using backends::Connect;
 using backends::Done;
 using backends::Ended;
@@ -22,6 +21,8 @@ using backends::ProtocolError;
 using backends::Submit;
 using backends::Trial;
 using backends::Wait;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 
 // Two ranks with one communicator each.
 class TrialTest : public testing::Test {
@@ -50,7 +51,7 @@ class TrialTest : public testing::Test {
   Trial::Time now_;
   std::vector<std::pair<int, Go>> gos_;
   Trial trial_{{.mesh = mesh_,
-                .limits = {.stall = 30s},
+                .limits = {.stall = seconds(30)},
                 .send_go = [this](Rank rank, const Go& go) { gos_.emplace_back(rank.value, go); }},
                now_};
   std::map<int, std::uint64_t> num_submits_;
@@ -82,11 +83,11 @@ TEST_F(TrialTest, AMismatchIsOverAtOnceWhenNobodyRunsAndAfterTwoSecondsElse) {
   call(0, "a.b");
   say(1, Submit{.communicator = 0, .calls = {all_reduce("a.c")}, .splits = {}});
   EXPECT_FALSE(is_over());
-  now_ += 1999ms;
+  now_ += milliseconds(1999);
   say(1, Heartbeat{});
   EXPECT_FALSE(is_over());
-  EXPECT_EQ(trial_.due(), now_ + 1ms);
-  now_ += 1ms;
+  EXPECT_EQ(trial_.due(), now_ + milliseconds(1));
+  now_ += milliseconds(1);
   EXPECT_TRUE(is_over());
   EXPECT_EQ(findings().front().kind, FindingKind::kMismatch);
 }
@@ -113,9 +114,9 @@ TEST_F(TrialTest, ALossIsOverAtOnceWhenNobodyCanGoOnAndAfterAWhileElse) {
 TEST_F(TrialTest, RanksThatRunAreListenedToForAWhileAfterALoss) {
   trial_.lost(Rank{1}, "killed", now_);
   EXPECT_FALSE(is_over());
-  now_ += 299ms;
+  now_ += milliseconds(299);
   EXPECT_FALSE(is_over());
-  now_ += 1ms;
+  now_ += milliseconds(1);
   EXPECT_TRUE(is_over());
 }
 
@@ -129,7 +130,7 @@ TEST_F(TrialTest, OneThatThrowsOutOfACallIsAConsequenceOfALossThatIsNoticedLater
   for (const int rank : {0, 1}) call(rank, "a.b");
   end(0, EndKind::kThrew, "connection reset");
   EXPECT_FALSE(is_over());  // though rank 1 stands in a call with one that has ended
-  now_ += 100ms;
+  now_ += milliseconds(100);
   trial_.lost(Rank{1}, "killed", now_);
   EXPECT_TRUE(is_over());
   const auto found = findings();
@@ -140,7 +141,7 @@ TEST_F(TrialTest, OneThatThrowsOutOfACallIsAConsequenceOfALossThatIsNoticedLater
 TEST_F(TrialTest, OneThatThrowsOutOfACallIsAtFaultWhereNoOtherIs) {
   for (const int rank : {0, 1}) call(rank, "a.b");
   end(0, EndKind::kThrew, "out of buffers");
-  now_ += 300ms;
+  now_ += milliseconds(300);
   say(1, Heartbeat{});
   ASSERT_TRUE(is_over());
   const auto found = findings();
@@ -150,9 +151,9 @@ TEST_F(TrialTest, OneThatThrowsOutOfACallIsAtFaultWhereNoOtherIs) {
 
 TEST_F(TrialTest, OneThatTimesOutInACallIsAConsequenceOfASilentRank) {
   for (const int rank : {0, 1}) call(rank, "a.b");
-  now_ += 20s;
+  now_ += seconds(20);
   end(0, EndKind::kThrew, "timed out");
-  now_ += 300ms;
+  now_ += milliseconds(300);
   ASSERT_TRUE(is_over());
   const auto found = findings();
   ASSERT_EQ(found.size(), 1U);
@@ -162,7 +163,7 @@ TEST_F(TrialTest, OneThatTimesOutInACallIsAConsequenceOfASilentRank) {
 
 TEST_F(TrialTest, ThoseThatRunGoOnAfterOneThrew) {
   end(0, EndKind::kThrew, "no memory");
-  now_ += 29s;
+  now_ += seconds(29);
   say(1, Heartbeat{});
   EXPECT_FALSE(is_over());
   call(1, "a.b");
@@ -171,11 +172,11 @@ TEST_F(TrialTest, ThoseThatRunGoOnAfterOneThrew) {
 }
 
 TEST_F(TrialTest, ASilentRankIsNamedBeforeOneThatRuns) {
-  now_ += 20s;
+  now_ += seconds(20);
   say(1, Heartbeat{});
-  now_ += 9999ms;
+  now_ += milliseconds(9999);
   EXPECT_FALSE(is_over());
-  now_ += 1ms;
+  now_ += milliseconds(1);
   ASSERT_TRUE(is_over());
   const auto found = findings();
   ASSERT_EQ(found.size(), 1U);
@@ -186,7 +187,7 @@ TEST_F(TrialTest, ASilentRankIsNamedBeforeOneThatRuns) {
 
 TEST_F(TrialTest, OneThatRunsWithoutACallIsNamedThoughItsProcessLives) {
   call(0, "a.b");
-  now_ += 30s;
+  now_ += seconds(30);
   for (const int rank : {0, 1}) say(rank, Heartbeat{});
   ASSERT_TRUE(is_over());
   const auto found = findings();
@@ -199,7 +200,7 @@ TEST_F(TrialTest, OneThatHoldsUpAStartedCallIsNamed) {
   for (const int rank : {0, 1}) call(rank, "a.b");
   do_call(0);
   call(0, "a.c");
-  now_ += 30s;
+  now_ += seconds(30);
   for (const int rank : {0, 1}) say(rank, Heartbeat{});
   ASSERT_TRUE(is_over());
   const auto found = findings();
@@ -212,12 +213,12 @@ TEST_F(TrialTest, OneThatHoldsUpAStartedCallIsNamed) {
 }
 
 TEST_F(TrialTest, EveryWordPutsTheStallOffAndNoHeartbeatDoes) {
-  now_ += 20s;
+  now_ += seconds(20);
   say(0, Submit{.communicator = 0, .calls = {all_reduce("a.b")}, .splits = {}});
-  now_ += 20s;
+  now_ += seconds(20);
   say(1, Heartbeat{});
   EXPECT_FALSE(is_over());
-  now_ += 10s;
+  now_ += seconds(10);
   EXPECT_TRUE(is_over());
 }
 
