@@ -24,7 +24,8 @@ void bind_to_parent() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-std::string run_program(backends::CoordinatorClient& client,
+std::string run_program(const RankProcessOptions& options,
+                        backends::CoordinatorClient& client,
                         backends::GlooConnections& connections,
                         const backends::TrialOrder& order) {
   const Case c = case_from_json(order.request);
@@ -33,8 +34,7 @@ std::string run_program(backends::CoordinatorClient& client,
   RankResult result;
   const std::unique_ptr<Transport> transport =
       backends::make_gloo_transport(client, connections, order);
-  sim::run_rank_program(
-      {.rank = order.rank, .mesh = mesh, .c = c, .setup = setup}, *transport, result);
+  options.program({.rank = order.rank, .mesh = mesh, .c = c, .setup = setup}, *transport, result);
   return to_bytes(result);
 }
 
@@ -50,7 +50,7 @@ int serve_ranks(const RankProcessOptions& options) {
                                         {.address = client.local_address(), .timeout = timeout});
   while (const std::optional<backends::TrialOrder> order = client.next_trial()) {
     try {
-      client.returned(run_program(client, connections, *order));
+      client.returned(run_program(options, client, connections, *order));
     } catch (const RankCancelled&) {
       client.cancelled();
     } catch (const backends::ConnectionLost&) {

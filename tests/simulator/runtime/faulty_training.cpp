@@ -61,6 +61,12 @@ std::unique_ptr<Communicator> FaultyTransport::connect(Rank rank, const Group& g
 
 }  // namespace
 
+std::unique_ptr<Transport> faulty_transport(Transport& inner,
+                                            Rank rank,
+                                            const std::vector<TrainingFault>& faults) {
+  return std::make_unique<FaultyTransport>(inner, rank, faults);
+}
+
 sim::ClusterReport train_with_faults(const Case& c,
                                      const std::vector<TrainingFault>& faults,
                                      const sim::ClusterOptions& options) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,11 @@ struct TrainingFault {
   int occurrence = 0;  // which of the rank's submits under that label, from 0; -1 for each
   Disturbance instead;
 };
+
+// Passes everything on but what the faults of this rank say. `inner` and `faults` outlive it.
+std::unique_ptr<Transport> faulty_transport(Transport& inner,
+                                            Rank rank,
+                                            const std::vector<TrainingFault>& faults);
 
 // Trains the case. Faults of one rank and label are tried in their order.
 sim::ClusterReport train_with_faults(const Case& c,
