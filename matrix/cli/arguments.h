@@ -28,8 +28,9 @@ struct Arguments {
   std::string trace;
   std::string dump;
   std::string checks;
-  // Between processes of this command only: where the coordinator listens, which rank's process
-  // this is, and what a launcher started.
+  // Between processes of this command only: what a worker holds its trials against, where the
+  // coordinator listens, which rank's process this is, and what a launcher started.
+  std::string against;
   std::string coordinator;
   std::string seat;
   std::string generation;

@@ -30,6 +30,10 @@ const char* const kMutateExitCodes =
     "            1 also where no case of the spec could show a defect, 2 bad usage or input,\n"
     "            3 not in this build, 4 nothing ran, 130 interrupted.";
 
+const char* const kConfirmExitCodes =
+    "Exit codes: 0 all agree, 1 some case disagrees, 2 bad usage or input, 3 not in this build,\n"
+    "            4 nothing was confirmed, 130 interrupted.";
+
 // Of the sub-commands that run the cases of a spec. `folder` is where results go by default.
 std::vector<ValueOption> sweep_values(const std::string& folder, ValueOption format) {
   return {{"--out",
@@ -143,6 +147,24 @@ Command list_row() {
           .run = list_command};
 }
 
+Command confirm_row() {
+  return {
+      .name = "confirm",
+      .summary = "run cases of a sweep again on another backend and hold both against each other",
+      .subject = "DIR",
+      .subject_summary = "the folder of a sweep's results",
+      .example = "lockstep confirm lockstep-out/quick --comm gloo --limit 5",
+      .values = {{"--comm", &A::comm, "gloo|nccl", "what communicates"},
+                 {"--limit", &A::limit, "N", "only N cases, those that show most"},
+                 kTimeout,
+                 kJobs,
+                 {"--format", &A::format, "text|json", "table or one JSON object (text)"}},
+      .lists = {},
+      .switches = {},
+      .run = confirm_command,
+      .exit_codes = kConfirmExitCodes};
+}
+
 Command worker_row() {
   return {.name = "worker",
           .summary = "serve cases of a sweep on standard input",
@@ -153,8 +175,8 @@ Command worker_row() {
                      kRanks,
                      kTimeout,
                      {"--checks", &A::checks, "LIST", "names of checks, by commas"},
+                     {"--against", &A::against, "inproc", "what to hold each trial against"},
                      {"--processes", &A::processes, "N", "processes that a launcher started"},
-                     {"--launcher", &A::launcher, "NAME", "which one"},
                      {"--host", &A::host, "NAME", "this host, as those processes reach it"},
                      {"--listening", &A::listening, "FD", "the socket at which they arrive"}},
           .lists = {},
@@ -196,9 +218,7 @@ std::span<const Command> commands() {
       planned("plan",
               "plans, collectives, memory and time at full size, without data",
               "lockstep plan ci/matrices/quick.yaml"),
-      planned("confirm",
-              "the smallest covering set of a sweep on hardware",
-              "lockstep confirm lockstep-out/quick --gpus 8 --launcher local"),
+      confirm_row(),
       list_row(),
       planned("report",
               "a sweep's results as a document",

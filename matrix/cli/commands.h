@@ -54,6 +54,7 @@ int mutate_command(const Arguments& arguments);
 int expand_command(const Arguments& arguments);
 int run_command(const Arguments& arguments);
 int list_command(const Arguments& arguments);
+int confirm_command(const Arguments& arguments);
 int worker_command(const Arguments& arguments);
 int rank_command(const Arguments& arguments);
 

@@ -43,17 +43,6 @@ std::optional<std::size_t> limit_option(const Arguments& arguments) {
   return static_cast<std::size_t>(integer_option("--limit", arguments.limit, 1, kLargest));
 }
 
-// Of the processes that a launcher started, or of as many as a case needs.
-WhyNot why_not_option(const Arguments& arguments) {
-  if (arguments.processes.empty()) {
-    return [](const Case& c) { return why_no_crew(c, kLargestWorld, "no world is larger"); };
-  }
-  const auto capacity =
-      static_cast<int>(integer_option("--processes", arguments.processes, 1, kLargestWorld));
-  const std::string why = arguments.launcher + " started " + arguments.processes + " processes";
-  return [capacity, why](const Case& c) { return why_no_crew(c, capacity, why); };
-}
-
 // The checks of the sweep, so that both verdicts say the same; all that are built where no line
 // tells.
 std::vector<std::string> checks_of(const std::vector<CaseResult>& results) {
@@ -114,7 +103,7 @@ int lead_confirm(const Arguments& arguments) {
                                  : choice_option("--format", arguments.format, {"text", "json"});
   const std::optional<std::size_t> limit = limit_option(arguments);
   const std::vector<CaseResult> swept = read_simulated_results(arguments.subject);
-  const Choice choice = choose_cases(swept, why_not_option(arguments), limit);
+  const Choice choice = choose_cases(swept, why_no_crew, limit);
   Arguments workers = arguments;
   workers.against = "inproc";
   const std::string name = sweep_name(arguments.subject);

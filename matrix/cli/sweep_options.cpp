@@ -44,8 +44,8 @@ std::vector<std::string> own_worker(const Arguments& arguments,
   pass_on("--ranks", arguments.ranks);
   pass_on("--comm", arguments.comm);
   pass_on("--timeout", arguments.timeout);
+  pass_on("--against", arguments.against);
   pass_on("--processes", arguments.processes);
-  pass_on("--launcher", arguments.launcher);
   pass_on("--host", arguments.host);
   pass_on("--listening", arguments.listening);
   std::string list;
@@ -92,8 +92,7 @@ std::string replay_command(const Case& c,
                            const Arguments& arguments,
                            const std::string& folder) {
   results.write_beside(file_name, case_to_json(c) + "\n");
-  return for_shell(arguments.program) + " run --case " +
-         for_shell("@" + folder + "/" + file_name) +
+  return for_shell(arguments.program) + " run --case " + for_shell("@" + folder + "/" + file_name) +
          (simulates(arguments) ? "" : " --comm " + arguments.comm);
 }
 

@@ -94,12 +94,12 @@ void check_backends(const Arguments& arguments) {
     choice_option(flag, text, known);
     for (const BackendRow& row : backend_rows()) {
       if (row.flag == flag && row.name == text && !row.built) {
-        throw NotAvailable(fmt::format("{} {}: {}",
-                                       flag,
-                                       text,
-                                       row.why_not.empty() ? "this build has no " + text +
-                                                                 "; see lockstep list backends"
-                                                           : row.why_not));
+        throw NotAvailable(fmt::format(
+            "{} {}: {}",
+            flag,
+            text,
+            row.why_not.empty() ? "this build has no " + text + "; see lockstep list backends"
+                                : row.why_not));
       }
     }
   };

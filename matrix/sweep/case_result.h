@@ -22,6 +22,8 @@ struct CaseResult {
   std::string digest = {};
   std::string reason = {};  // of anything but a pass
   std::vector<sim::CheckResult> checks = {};
+  // Of the same case on simulated ranks, where a confirmation ran it on both.
+  std::string simulated_digest = {};
 };
 
 // One line of JSON (architecture, section 7) and back.

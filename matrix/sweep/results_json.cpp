@@ -125,6 +125,7 @@ std::string result_to_json(const CaseResult& result) {
   tail["verdict"] = name_of(result.verdict);
   tail["seconds"] = number(result.seconds);
   tail["digest"] = result.digest;
+  if (!result.simulated_digest.empty()) tail["simulated_digest"] = result.simulated_digest;
   tail["reason"] = result.reason;
   Json checks = Json::array();
   for (const sim::CheckResult& check : result.checks) checks.push_back(check_to_json(check));
@@ -147,6 +148,7 @@ CaseResult result_from_json(std::string_view line) {
     result.verdict = verdict_from(json.at("verdict").get<std::string>());
     result.seconds = number_from(json.at("seconds"));
     result.digest = json.at("digest").get<std::string>();
+    result.simulated_digest = json.value("simulated_digest", result.simulated_digest);
     result.reason = json.at("reason").get<std::string>();
     for (const Json& check : json.at("checks")) result.checks.push_back(check_from(check));
     return result;

@@ -122,6 +122,7 @@ void CaseRunner::judge(const Case& c, CaseResult& result) {
               ? check->run(trial, {})
               : sim::CheckResult{.check = check->name, .reason = "the trial did not finish"});
     }
+    if (options_.second_opinion) options_.second_opinion(trial, result);
     return;
   }
   const Cache::Known& known = cache_->of(c);
@@ -130,6 +131,7 @@ void CaseRunner::judge(const Case& c, CaseResult& result) {
       is_f64 ? sim::MeasuredOracle() : oracle_of(trial, known.reference);
   const sim::MeasuredOracle& oracle = is_f64 ? known.measured : own;
   for (const sim::Check* const check : checks) result.checks.push_back(check->run(trial, oracle));
+  if (options_.second_opinion) options_.second_opinion(trial, result);
   result.verdict = verdict_of(result.checks);
   if (result.verdict == Verdict::kSkipped) {
     result.reason = "none of the checks asked for applies to this case";

@@ -1,6 +1,7 @@
 // Runs one case start to verdict in this process: rules, trial, reference, checks.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,9 +12,14 @@
 
 namespace lockstep::matrix {
 
+// Sees every trial once the checks have judged it, and adds to its result: a check that it appends
+// counts towards the verdict.
+using SecondOpinion = std::function<void(const sim::TrialResult& trial, CaseResult& result)>;
+
 struct RunOptions {
   TrialRunner ranks = simulated_ranks(sim::RankHost::kFibers);
-  std::vector<std::string> checks;  // names; empty: all that are built
+  std::vector<std::string> checks;    // names; empty: all that are built
+  SecondOpinion second_opinion = {};  // may be empty
 };
 
 // Keeps the last references, so that cases with equal reference_key() pay for one.
