@@ -15,8 +15,10 @@ struct GlooRanksOptions {
   std::chrono::milliseconds stall{20000};    // of the coordinator: nothing happens for so long
   std::chrono::milliseconds timeout{20000};  // of a transfer that does not move
   // Trials over the same processes and connections, one after another; the last one's outcome is
-  // given, or that of the first with findings.
+  // given. One with findings is the last, unless `past_findings`: then every rank must have ended
+  // by itself.
   int num_trials = 1;
+  bool past_findings = false;
 };
 
 // Never throws for what a rank does.

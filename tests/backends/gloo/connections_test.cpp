@@ -39,6 +39,25 @@ TEST(GlooConnections, ServeOneTrialAfterAnother) {
   EXPECT_EQ(num_right, 5 * 3 * 2);
 }
 
+// In the first trial all ranks leave a call behind that had perhaps begun.
+TEST(GlooConnections, ServeTheTrialAfterOneThatWasNotCarriedOut) {
+  std::vector<int> trials(3, 0);
+  const TrialOutcome outcome = run_gloo_ranks(
+      3,
+      [&](TestRank& r) {
+        const int trial = ++trials[static_cast<std::size_t>(r.rank.value)];
+        const auto tp = r.connect(GroupKind::kTp);
+        const Tensor x = r.tensor({1.0 + r.rank.value});
+        const CollectiveCall sum{.label = "test.sum", .input = x.buffer(), .output = x.buffer()};
+        run_call(*tp, sum);
+        EXPECT_EQ(values_of(x)[0], 6.0);
+        if (trial == 1) tp->submit({&sum, 1});
+      },
+      {.num_trials = 3, .past_findings = true});
+  EXPECT_TRUE(outcome.findings.empty()) << to_text(outcome);
+  EXPECT_EQ(trials, std::vector<int>(3, 3));
+}
+
 // Two processes and what each of them finds connected in each trial.
 struct SeenConnections {
   std::vector<std::shared_ptr<::gloo::Context>> of_trial;  // kept: no two at one address
