@@ -17,7 +17,6 @@
 namespace lockstep::test {
 namespace {
 
-using backends::GlooConnection;
 using backends::GlooConnections;
 using backends::TrialOutcome;
 
@@ -63,8 +62,8 @@ struct SeenConnections {
   std::vector<std::shared_ptr<::gloo::Context>> of_trial;  // kept: no two at one address
 };
 
-// `spoils`: the rank that says after the first trial that it has not carried out everything.
-std::vector<SeenConnections> connections_of_three_trials(int spoils) {
+// `leaves`: the rank that ends the first trial with a call that was not carried out.
+std::vector<SeenConnections> connections_of_three_trials(int leaves) {
   const Mesh mesh(layout_of({.tp = 2}));
   std::vector<SeenConnections> seen(2);
   std::vector<std::jthread> threads;
@@ -72,16 +71,20 @@ std::vector<SeenConnections> connections_of_three_trials(int spoils) {
   std::vector<backends::SeatId> seats;
   for (int seat = 0; seat < 2; ++seat) {
     seats.push_back({.seat = seat, .generation = 1});
-    threads.emplace_back([&seen, &mesh, seat, spoils, port = coordinator.port()] {
+    threads.emplace_back([&seen, &mesh, seat, leaves, port = coordinator.port()] {
       backends::CoordinatorClient client(
           {.address = {.host = "127.0.0.1", .port = port}, .seat = seat, .generation = 1});
       GlooConnections connections(client, {});
       while (const auto order = client.next_trial()) {
-        connections.impl().begin_trial(*order);
-        const GlooConnection& connection =
-            connections.impl().connection_of(mesh.groups(GroupKind::kTp)[0].ranks);
-        seen[static_cast<std::size_t>(seat)].of_trial.push_back(connection.context);
-        if (order->number == 1 && order->rank.value == spoils) connections.impl().spoil();
+        auto transport = backends::make_gloo_transport(client, connections, *order);
+        const Group& tp = mesh.groups(GroupKind::kTp)[0];
+        seen[static_cast<std::size_t>(seat)].of_trial.push_back(
+            connections.impl().connection_of(tp.ranks).context);
+        if (order->number == 1 && order->rank.value == leaves) {
+          const CollectiveCall call{.label = "test.left", .kind = CollectiveKind::kBarrier};
+          transport->connect(order->rank, tp)->submit({&call, 1});
+        }
+        transport.reset();
         client.returned({});
       }
     });
@@ -90,7 +93,7 @@ std::vector<SeenConnections> connections_of_three_trials(int spoils) {
   for (int trial = 0; trial < 3; ++trial) {
     const TrialOutcome outcome =
         coordinator.run(mesh, seats, {}, {}, [](const backends::SeatId&) { return std::string(); });
-    EXPECT_TRUE(outcome.findings.empty()) << to_text(outcome);
+    EXPECT_EQ(outcome.findings.empty(), leaves < 0 || trial > 0) << to_text(outcome);
   }
   coordinator.say_goodbye(2, std::chrono::seconds(1));
   threads.clear();
