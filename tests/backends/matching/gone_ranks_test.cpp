@@ -91,7 +91,8 @@ TEST(LostRank, ComesAfterTheMismatchThatMayHaveKilledIt) {
 
 TEST(LostRank, ComesBeforeAnErrorThatLeftAWaitAndAfterOneThatDidNot) {
   Books books({.tp = 3});
-  books.start_on_tp({0, 1}, "test.sum");
+  books.start_on_tp({0, 1, 2}, "test.sum");
+  books.ledger.finish_wait(books.of(2), 1);
   books.ledger.rank_threw(Rank{0}, "connection closed by peer");
   books.ledger.rank_lost(Rank{1}, "killed by signal 9 (Killed)");
   books.ledger.rank_threw(Rank{2}, "bad_alloc");
