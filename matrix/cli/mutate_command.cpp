@@ -105,7 +105,7 @@ int lead_mutation(const Arguments& arguments) {
   const Mutation& mutation = finished.mutation;
   results.write_beside(kJsonFile, mutation_to_json(mutation) + "\n");
   MutationReportOptions report{.color = use_color(),
-                               .invalid = invalid_text(finished.sweep.tally, Paint(use_color())),
+                               .invalid = not_run_text(finished.sweep.tally, Paint(use_color())),
                                .results_path = results.path()};
   if (!mutation.missed.empty()) {
     const Case& missed = plan.runs[mutation.missed.front().run].c;

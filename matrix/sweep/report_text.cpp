@@ -1,4 +1,4 @@
-// Lays out a sweep's outcome in four parts: counts, checks, reasons of invalid ones, failures.
+// Lays out a sweep's outcome in four parts: counts, checks, why cases did not run, failures.
 #include "matrix/sweep/report_text.h"
 
 #include <fmt/format.h>
@@ -266,12 +266,10 @@ std::string failures(const SweepOutcome& outcome, const Paint& paint) {
   return text + "\n";
 }
 
-}  // namespace
-
-std::string invalid_text(const Tally& tally, const Paint& paint) {
-  const auto reasons = tally.invalid_reasons();
+std::string reasons_text(const Tally& tally, Verdict verdict, const Paint& paint) {
+  const auto reasons = tally.reasons(verdict);
   if (reasons.empty()) return "";
-  std::string text = paint(Tone::kStrong, "invalid") + ", by reason:\n";
+  std::string text = paint(Tone::kStrong, std::string(name_of(verdict))) + ", by reason:\n";
   for (std::size_t i = 0; i < std::min(reasons.size(), kMaxReasons); ++i) {
     text += fmt::format("  {:>7}  {}\n",
                         with_commas(reasons[i].second),
@@ -283,10 +281,17 @@ std::string invalid_text(const Tally& tally, const Paint& paint) {
   return text + "\n";
 }
 
+}  // namespace
+
+std::string not_run_text(const Tally& tally, const Paint& paint) {
+  return reasons_text(tally, Verdict::kInvalid, paint) +
+         reasons_text(tally, Verdict::kSkipped, paint);
+}
+
 std::string report_text(const SweepOutcome& outcome, const ReportOptions& options) {
   const Paint paint(options.color);
   std::string text = head(outcome, paint) + counts_table(outcome.summary, paint) +
-                     checks_table(outcome.tally, paint) + invalid_text(outcome.tally, paint) +
+                     checks_table(outcome.tally, paint) + not_run_text(outcome.tally, paint) +
                      failures(outcome, paint);
   text += "results  " + options.results_path + "\n";
   if (!options.replay_command.empty()) text += "replay   " + options.replay_command + "\n";

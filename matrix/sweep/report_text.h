@@ -16,7 +16,8 @@ struct ReportOptions {
 
 std::string report_text(const SweepOutcome& outcome, const ReportOptions& options);
 
-// The part of invalid cases: their reasons, the commonest first. Empty where there are none.
-std::string invalid_text(const Tally& tally, const Paint& paint);
+// The parts of invalid and of skipped cases: their reasons, the commonest first. Empty where there
+// are none.
+std::string not_run_text(const Tally& tally, const Paint& paint);
 
 }  // namespace lockstep::matrix

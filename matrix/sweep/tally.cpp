@@ -108,10 +108,10 @@ void Tally::add(std::size_t index, const CaseResult& result) {
       add_failing(reference, result);
       break;
     case Verdict::kInvalid:
-      ++invalid_reasons_[result.reason];
+    case Verdict::kSkipped:
+      ++reasons_[result.verdict][result.reason];
       break;
     case Verdict::kPass:
-    case Verdict::kSkipped:
       break;
   }
 }
@@ -206,9 +206,11 @@ std::vector<ConditionTally> Tally::conditions() const {
   return sorted;
 }
 
-std::vector<std::pair<std::string, std::int64_t>> Tally::invalid_reasons() const {
-  std::vector<std::pair<std::string, std::int64_t>> sorted(invalid_reasons_.begin(),
-                                                           invalid_reasons_.end());
+std::vector<std::pair<std::string, std::int64_t>> Tally::reasons(Verdict verdict) const {
+  const auto found = reasons_.find(verdict);
+  if (found == reasons_.end()) return {};
+  std::vector<std::pair<std::string, std::int64_t>> sorted(found->second.begin(),
+                                                           found->second.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
     return a.second > b.second;
   });

@@ -64,7 +64,8 @@ class Tally {
   const std::vector<CheckTally>& checks() const { return checks_; }
   // Largest count first.
   std::vector<ConditionTally> conditions() const;
-  std::vector<std::pair<std::string, std::int64_t>> invalid_reasons() const;
+  // Why cases did not run, of those with this verdict: the largest count first.
+  std::vector<std::pair<std::string, std::int64_t>> reasons(Verdict verdict) const;
   // One for each of the first kMaxCasesShown signatures, in the sweep's order.
   std::vector<FailingCase> failing() const;
   std::size_t num_signatures() const { return signatures_.size(); }
@@ -77,7 +78,7 @@ class Tally {
   SweepSummary counts_;
   std::vector<CheckTally> checks_;  // in the order of the results
   std::map<Signature, ConditionTally> signatures_;
-  std::map<std::string, std::int64_t> invalid_reasons_;
+  std::map<Verdict, std::map<std::string, std::int64_t>> reasons_;  // of cases that did not run
   std::vector<FailingCase> failing_;
 };
 

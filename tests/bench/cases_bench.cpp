@@ -40,7 +40,7 @@ void BM_CaseWithANewReference(benchmark::State& state) {
 
 void BM_CaseOnThreads(benchmark::State& state) {
   const Case c = case_of(state);
-  CaseRunner runner{RunOptions{.host = sim::RankHost::kThreads, .checks = {}}};
+  CaseRunner runner{RunOptions{.ranks = simulated_ranks(sim::RankHost::kThreads)}};
   for (auto _ : state) expect_pass(state, runner.run("bench", c));
 }
 

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
+#include <sstream>
 
 #include "tests/matrix/sweep/sample_results.h"
 
@@ -22,7 +24,9 @@ void redirect(const std::string& path, int descriptor) {
 
 }  // namespace
 
-pid_t start_lockstep(const std::vector<std::string>& words, const std::string& folder) {
+pid_t start_lockstep(const std::vector<std::string>& words,
+                     const std::string& folder,
+                     const std::vector<std::string>& environment) {
   const pid_t pid = ::fork();
   if (pid != 0) return pid;
   redirect(folder + "/OUT", STDOUT_FILENO);
@@ -30,6 +34,8 @@ pid_t start_lockstep(const std::vector<std::string>& words, const std::string& f
   std::vector<char*> argv;
   std::string program = LOCKSTEP_COMMAND;
   std::vector<std::string> copies = words;
+  std::vector<std::string> variables = environment;
+  for (std::string& variable : variables) ::putenv(variable.data());
   argv.push_back(program.data());
   for (std::string& word : copies) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -49,6 +55,23 @@ CommandOutcome wait_for_lockstep(pid_t pid, const std::string& folder) {
 
 CommandOutcome run_lockstep(const std::vector<std::string>& words, const std::string& folder) {
   return wait_for_lockstep(start_lockstep(words, folder), folder);
+}
+
+std::vector<std::string> children_of(pid_t pid) {
+  const std::string id = std::to_string(pid);
+  std::istringstream words(read_text("/proc/" + id + "/task/" + id + "/children"));
+  std::vector<std::string> children;
+  std::string child;
+  while (words >> child) children.push_back(child);
+  return children;
+}
+
+void wait_for_end(const std::string& pid) {
+  while (true) {
+    const std::string status = read_text("/proc/" + pid + "/stat");
+    if (status.empty() || status.find(") Z ") != std::string::npos) return;
+    ::sched_yield();
+  }
 }
 
 bool wait_for_lines(const std::string& path, std::size_t num_lines, pid_t pid) {

@@ -1,6 +1,5 @@
 // Sweeps as a user runs them: results, shards, interrupts, kills, resuming.
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -34,24 +33,6 @@ std::map<std::string, std::string> digests(const std::string& path) {
     EXPECT_TRUE(found.emplace(result.name, result.digest).second) << result.name;
   }
   return found;
-}
-
-std::vector<std::string> children_of(pid_t pid) {
-  const std::string id = std::to_string(pid);
-  std::istringstream words(read_text("/proc/" + id + "/task/" + id + "/children"));
-  std::vector<std::string> children;
-  std::string child;
-  while (words >> child) children.push_back(child);
-  return children;
-}
-
-// Gone, or dead and not yet collected by whoever inherited it.
-void wait_for_end(const std::string& pid) {
-  while (true) {
-    const std::string status = read_text("/proc/" + pid + "/stat");
-    if (status.empty() || status.find(") Z ") != std::string::npos) return;
-    ::sched_yield();
-  }
 }
 
 class SweepCommand : public ::testing::Test {

@@ -48,6 +48,17 @@ TEST(Report, TellsConditionsBeforeCases) {
   EXPECT_NE(text.find("results  out\nreplay   again\n"), std::string::npos);
 }
 
+TEST(Report, TellsWhyCasesWereSkipped) {
+  matrix::CaseResult skipped = sample_result("tree", 1, Verdict::kSkipped);
+  skipped.reason = "the order of sums is Gloo's own";
+  SweepOutcome outcome = outcome_with_failures();
+  EXPECT_EQ(matrix::report_text(outcome, {}).find("skipped, by reason"), std::string::npos);
+  outcome.tally.add(21, skipped);
+  EXPECT_NE(matrix::report_text(outcome, {})
+                .find("skipped, by reason:\n        1  the order of sums is Gloo's own\n"),
+            std::string::npos);
+}
+
 TEST(Report, NamesTheOtherPlacesOfACaseAsFarAsALineHolds) {
   matrix::CaseResult result = sample_result("a", 1, Verdict::kFail);
   result.checks = {failed_check("grads", "first", "")};

@@ -207,7 +207,7 @@ TEST(Tally, CountsInvalidCasesByReason) {
     result.reason = i == 0 ? "rare" : "common";
     tally.add(i, result);
   }
-  const auto reasons = tally.invalid_reasons();
+  const auto reasons = tally.reasons(Verdict::kInvalid);
   ASSERT_EQ(reasons.size(), 2U);
   EXPECT_EQ(reasons[0].first, "common");
   EXPECT_EQ(reasons[0].second, 2);
