@@ -49,6 +49,17 @@ TEST(Store, AKeyThatNobodySetsIsNamedAfterTheTimeout) {
       << messages(outcome);
 }
 
+TEST(Store, AValueThatCameTooLateIsNotTakenForTheNext) {
+  World world(1);
+  const TrialOutcome outcome = world.run_once([](RankLine& line) -> std::string {
+    EXPECT_THROW(line.client.get("late", std::chrono::milliseconds(1)), backends::ConnectionLost);
+    line.client.set("late", "old");
+    line.client.set("wanted", "new");
+    return line.client.get("wanted", kPatience);
+  });
+  EXPECT_EQ(outcome.results.front(), "new") << messages(outcome);
+}
+
 TEST(Store, ValuesMayBeLarge) {
   World world(2);
   const TrialOutcome outcome = world.run_once([](RankLine& line) -> std::string {
