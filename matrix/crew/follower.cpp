@@ -14,6 +14,8 @@ using backends::SeatId;
 
 // Orders come when the leader has a case for a rank of this process, which may be never.
 constexpr std::chrono::hours kAnyTime{24 * 365};
+// The leader answers only while it runs a case, and may start much later than its followers.
+constexpr std::chrono::seconds kPatience{120};
 
 enum class FollowerEnd { kGoodbye, kCoordinatorLost };
 
@@ -45,8 +47,10 @@ FollowerEnd obey(CoordinatorClient& client, const FollowerOptions& options) {
 void follow(const FollowerOptions& options) {
   FollowerEnd end = FollowerEnd::kCoordinatorLost;
   while (end == FollowerEnd::kCoordinatorLost) {
-    CoordinatorClient client(
-        {.address = options.coordinator, .seat = follower_seat(options.process), .generation = 0});
+    CoordinatorClient client({.address = options.coordinator,
+                              .seat = follower_seat(options.process),
+                              .generation = 0,
+                              .patience = kPatience});
     end = obey(client, options);
   }
 }

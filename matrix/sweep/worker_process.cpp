@@ -76,7 +76,7 @@ pid_t start_child(const std::vector<std::string>& command) {
   try {
     bp::child child(bp::exe = command.at(0),
                     bp::args = std::vector<std::string>(command.begin() + 1, command.end()),
-                    bp::std_in<bp::null);
+                    bp::std_in < bp::null);
     const pid_t pid = child.id();
     child.detach();
     return pid;

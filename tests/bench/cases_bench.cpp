@@ -40,7 +40,9 @@ void BM_CaseWithANewReference(benchmark::State& state) {
 
 void BM_CaseOnThreads(benchmark::State& state) {
   const Case c = case_of(state);
-  CaseRunner runner{RunOptions{.ranks = simulated_ranks(sim::RankHost::kThreads)}};
+  RunOptions options;
+  options.ranks = simulated_ranks(sim::RankHost::kThreads);
+  CaseRunner runner{options};
   for (auto _ : state) expect_pass(state, runner.run("bench", c));
 }
 

@@ -1,12 +1,12 @@
 // The command over Gloo as a user runs it: alone, as processes of a launcher, and when they die.
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <sstream>
 
+#include "backends/coordinator/coordinator.h"
+#include "backends/coordinator/socket.h"
 #include "matrix/sweep/case_result.h"
 #include "tests/matrix/cli/run_lockstep.h"
 #include "tests/matrix/sweep/sample_results.h"
@@ -20,15 +20,10 @@ const char* const kHead =
 
 // A port that is free now; another process may take it, so it is asked for just before its use.
 std::string free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  EXPECT_EQ(::bind(socket, reinterpret_cast<const sockaddr*>(&address), size), 0);
-  EXPECT_EQ(::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const int socket = backends::listen_on("127.0.0.1", 0);
+  const int port = backends::local_port(socket);
   ::close(socket);
-  return std::to_string(ntohs(address.sin_port));
+  return std::to_string(port);
 }
 
 class GlooCommand : public ::testing::Test {
@@ -206,15 +201,8 @@ TEST_F(GlooCommand, VariablesOfALauncherThatContradictEachOtherAreRefused) {
 
 TEST_F(GlooCommand, APortThatIsTakenIsALaunchThatFailed) {
   write_spec("axes: {tp: [2]}\n");
-  const int taken = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  ASSERT_EQ(::bind(taken, reinterpret_cast<const sockaddr*>(&address), size), 0);
-  ASSERT_EQ(::listen(taken, 1), 0);
-  ASSERT_EQ(::getsockname(taken, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  const std::string port = std::to_string(ntohs(address.sin_port));
+  const int taken = backends::listen_on("127.0.0.1", 0);
+  const std::string port = std::to_string(backends::local_port(taken));
   const pid_t pid =
       start_lockstep({"sweep", "spec.yaml", "--comm", "gloo"},
                      folder.path(),
