@@ -125,7 +125,6 @@ TEST(BadOption, AnUnknownDeviceOrBackendIsBadUsageAndAKnownOneIsNotInThisBuild) 
   expect_refusal({"sweep", "spec.yaml", "--device", "tpu"}, 2, "tpu");
   expect_refusal({"sweep", "spec.yaml", "--device", "cuda"}, 3, "cuda");
   expect_refusal({"sweep", "spec.yaml", "--comm", "mpi"}, 2, "mpi");
-  expect_refusal({"sweep", "spec.yaml", "--comm", "gloo"}, 3, "gloo");
   expect_refusal({"sweep", "spec.yaml", "--comm", "nccl"}, 3, "nccl");
   expect_refusal({"sweep", "spec.yaml", "--ranks", "fibres"}, 2, "did you mean 'fibers'");
 }
@@ -163,7 +162,7 @@ TEST(BadCommand, ThatIsUnknownIsRefusedWithTheNearest) {
 }
 
 TEST(BadCommand, ThatIsNotBuiltYetSaysSo) {
-  for (const char* name : {"explain", "compare", "plan", "confirm", "report"}) {
+  for (const char* name : {"explain", "compare", "plan", "report"}) {
     expect_refusal({name, "something", "--flag"}, 2, "not built yet");
   }
   expect_refusal({"run", "--case", "{}", "--trace", "file"}, 2, "not built yet");

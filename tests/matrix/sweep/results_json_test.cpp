@@ -40,7 +40,8 @@ TEST(ResultLine, IsWrittenInTheOrderAndWordsOfTheContract) {
   result.checks = {failed_check("grads", "w", "x2 = tp")};
   const std::string expected =
       "{\"id\":\"" + case_id(result.c) + "\",\"name\":\"tp2\",\"case\":" + case_to_json(result.c) +
-      ",\"verdict\":\"fail\",\"seconds\":0.125,\"digest\":\"00112233445566ff\",\"reason\":\"\","
+      ",\"comm\":\"inproc\",\"verdict\":\"fail\",\"seconds\":0.125,\"digest\":\"00112233445566ff\","
+      "\"reason\":\"\","
       "\"checks\":[{\"check\":\"grads\",\"verdict\":\"fail\",\"compared\":31,\"expected\":31,"
       "\"where\":\"w\",\"ranks\":[0],\"error\":0.5,\"bound\":1e-10,\"hint\":\"x2 = tp\","
       "\"failures\":[{\"where\":\"w\",\"ranks\":[0],\"error\":0.5,\"bound\":1e-10,"
