@@ -229,15 +229,17 @@ std::string place_lines(const CaseResult& result) {
 std::string case_block(const FailingCase& failing, std::size_t max_lines, const Paint& paint) {
   const CaseResult& result = failing.result;
   const FirstCause cause = first_cause(result);
-  std::string text =
-      fmt::format(
-          "  {}  {}{}\n",
-          paint(Tone::kBad, fmt::format("{:>7}", name_of(result.verdict))),
-          result.name,
-          failing.num_alike == 0 ? "" : ", and " + with_commas(failing.num_alike) + " more alike") +
-      place_lines(result);
-  if (cause.check != nullptr) text += indented(cause.check->reason, max_lines);
-  return text + indented(result.reason, max_lines);
+  const std::string text = fmt::format(
+      "  {}  {}{}\n",
+      paint(Tone::kBad, fmt::format("{:>7}", name_of(result.verdict))),
+      result.name,
+      failing.num_alike == 0 ? "" : ", and " + with_commas(failing.num_alike) + " more alike");
+  // Of a trial that did not finish the reason is all there is: a check only repeats its headline.
+  if (cause.check == nullptr || result.verdict == Verdict::kError) {
+    return text + indented(result.reason, max_lines);
+  }
+  return text + place_lines(result) + indented(cause.check->reason, max_lines) +
+         indented(result.reason, max_lines);
 }
 
 std::string conditions_table(const Tally& tally, const Paint& paint) {
