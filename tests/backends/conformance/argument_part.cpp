@@ -133,6 +133,9 @@ std::vector<Row> wrong_parts(int size, const SomeSplits& splits) {
          c.input.count = 3;
        }});
   if (size > 1) {
+    rows.push_back(
+        {fmt::format("input has {} elements and output {}, for {} equal parts", count, count, size),
+         [](CollectiveCall& c) { c.kind = kReduceScatter; }});
     rows.push_back({fmt::format("output of {} elements has no {} equal parts", count - 1, size),
                     [](CollectiveCall& c) {
                       c.kind = kAllToAll;
