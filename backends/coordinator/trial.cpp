@@ -113,8 +113,9 @@ void Trial::on(Rank rank, const Wait& wait) {
                                     to_text(me.channel->group),
                                     me.num_submits));
   }
-  ledger_.begin_wait(me, wait.sequence, wait.label);
-  of(rank).waited = {.communicator = wait.communicator, .sequence = wait.sequence};
+  const WaitedFor& waited = of(rank).waited.emplace(
+      WaitedFor{.communicator = wait.communicator, .sequence = wait.sequence, .label = wait.label});
+  ledger_.begin_wait(me, waited.sequence, waited.label);
   end_wait_if_done(rank);
 }
 
@@ -126,9 +127,10 @@ void Trial::on(Rank rank, const Done& done) {
 void Trial::end_wait_if_done(Rank rank) {
   RankBook& book = of(rank);
   if (!book.waited || ledger_.is_blocked(rank)) return;
-  const WaitedFor waited = *book.waited;
+  const WaitedFor& waited = *book.waited;
   if (started_.is_undone(rank, waited.communicator, waited.sequence)) return;
-  ledger_.finish_wait(member(rank, waited.communicator), waited.sequence);
+  Member& me = member(rank, waited.communicator);
+  ledger_.finish_wait(me, links_of(me, waited.sequence));
   book.waited.reset();
 }
 

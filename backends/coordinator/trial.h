@@ -53,6 +53,7 @@ class Trial {
   struct WaitedFor {
     int communicator;
     std::uint64_t sequence;
+    std::string label;
   };
   struct RankBook {
     std::vector<Member*> communicators;
@@ -85,7 +86,8 @@ class Trial {
   void shorten(Time due);
 
   // The end.
-  std::vector<Rank> silent_ranks(Time now) const;
+  // As stalled; false where there is none.
+  bool name_silent_ranks(Time now);
   void settle_suspects(Time now);
   void name_who_stalls(Time now);
   std::string waited_call(const StartedPart& part) const;

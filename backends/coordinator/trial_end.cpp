@@ -31,29 +31,26 @@ TrialOutcome Trial::finish(Time now) {
   return outcome;
 }
 
-std::vector<Rank> Trial::silent_ranks(Time now) const {
-  std::vector<Rank> silent;
+bool Trial::name_silent_ranks(Time now) {
+  bool any = false;
   for (int i = 0; i < world(); ++i) {
     const RankBook& book = of(Rank{i});
-    if (!book.ended && now - book.heard >= longest_silence(options_.limits)) {
-      silent.push_back(Rank{i});
-    }
+    if (book.ended || now - book.heard < longest_silence(options_.limits)) continue;
+    any = true;
+    ledger_.rank_stalled(Rank{i}, "not heard of for " + seconds_text(now - book.heard));
   }
-  return silent;
+  return any;
 }
 
 // One that threw in the middle of a call did so because another was lost, threw or is silent; only
 // where none is, the error is its own.
 void Trial::settle_suspects(Time now) {
   if (!has_suspects()) return;
-  const std::vector<Rank> silent = has_cause_ ? std::vector<Rank>{} : silent_ranks(now);
-  for (const Rank rank : silent) {
-    ledger_.rank_stalled(rank, "not heard of for " + seconds_text(now - of(rank).heard));
-  }
+  const bool is_consequence = has_cause_ || name_silent_ranks(now);
   for (int i = 0; i < world(); ++i) {
     const RankBook& book = of(Rank{i});
     if (!book.suspect) continue;
-    if (has_cause_ || !silent.empty()) {
+    if (is_consequence) {
       ledger_.rank_cancelled(Rank{i});
     } else {
       ledger_.rank_threw(Rank{i}, *book.suspect);
@@ -64,11 +61,7 @@ void Trial::settle_suspects(Time now) {
 // Some rank could go on and does not: first those that are silent, then those that run without a
 // call, then those that hold up a call which has started.
 void Trial::name_who_stalls(Time now) {
-  const std::vector<Rank> silent = silent_ranks(now);
-  for (const Rank rank : silent) {
-    ledger_.rank_stalled(rank, "not heard of for " + seconds_text(now - of(rank).heard));
-  }
-  if (!silent.empty()) return;
+  if (name_silent_ranks(now)) return;
   bool any_runs = false;
   for (int i = 0; i < world(); ++i) {
     const RankBook& book = of(Rank{i});

@@ -110,8 +110,9 @@ void Rendezvous::wait(Member& me, std::uint64_t sequence, std::string_view label
     if (ledger_.is_blocked(me.rank)) return;  // cancelled while unwinding
   }
   // Only this rank changes its links, and it is here.
-  for (const Link& link : links_of(me, sequence)) deliver(*me.channel, link);
-  ledger_.finish_wait(me, sequence);
+  const std::span<const Link> links = links_of(me, sequence);
+  for (const Link& link : links) deliver(*me.channel, link);
+  ledger_.finish_wait(me, links);
 }
 
 void Rendezvous::deliver(const Channel& channel, const Link& link) {

@@ -112,8 +112,8 @@ struct RankState {
   // Of one that is in a wait, whether it is blocked there or its meetings have all completed.
   const Member* waits = nullptr;
   std::uint64_t sequence = 0;
-  std::string_view wait_label;  // these three of one that is blocked
-  std::string wait_copy;        // what the label points to, where it is not its call's own
+  // These two of one that is blocked.
+  std::string_view wait_label;
   int num_missing = 0;
   // The last call that it submitted; no group: none so far.
   const Group* last_group = nullptr;

@@ -175,27 +175,20 @@ bool Ledger::begin_wait(Member& me, std::uint64_t sequence, std::string_view lab
   RankState& state = state_of(me.rank);
   state.waits = &me;
   state.sequence = sequence;
-  Party* waiting = nullptr;
   int num_missing = 0;
   for (const Link& link : links_of(me, sequence)) {
     if (link.meeting->state == MeetingState::kMatched) continue;
     ++num_missing;
-    waiting = &link.meeting->parties[link.party];
-    waiting->waits = true;
+    link.meeting->parties[link.party].waits = true;
   }
-  if (waiting == nullptr) return true;
+  if (num_missing == 0) return true;
   state.num_missing = num_missing;
   state.status = RankStatus::kWaiting;
-  // A blocking call waits under its own label, of which there is a copy.
-  state.wait_label = waiting->labels.front();
-  if (state.wait_label == label) return false;
-  state.wait_copy.assign(label);
-  state.wait_label = state.wait_copy;
+  state.wait_label = label;
   return false;
 }
 
-void Ledger::finish_wait(Member& me, std::uint64_t sequence) {
-  const std::span<const Link> links = links_of(me, sequence);
+void Ledger::finish_wait(Member& me, std::span<const Link> links) {
   for (const Link& link : links) {
     Meeting& meeting = *link.meeting;
     meeting.parties[link.party].delivered = true;

@@ -39,12 +39,13 @@ class Ledger {
   // Ranks whose wait the last submit has ended.
   std::span<const Rank> unblocked() const { return unblocked_; }
 
-  // The rank waits for one of the member's submits. False: it is blocked until the last meeting of
-  // that submit completes.
+  // The rank waits for one of the member's submits, under a label that outlives the wait. False: it
+  // is blocked until the last meeting of that submit completes.
   bool begin_wait(Member& me, std::uint64_t sequence, std::string_view label);
   bool is_blocked(Rank rank) const { return state_of(rank).status == RankStatus::kWaiting; }
-  // After a wait whose meetings have all completed: its outputs are defined.
-  void finish_wait(Member& me, std::uint64_t sequence);
+  // After a wait whose meetings have all completed: its outputs are defined. `links`: links_of()
+  // it.
+  void finish_wait(Member& me, std::span<const Link> links);
 
   // The rank's program is over; of several ends the first counts. It takes its buffers along: a
   // meeting that still needs them never completes.

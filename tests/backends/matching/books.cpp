@@ -50,9 +50,13 @@ bool Books::call(backends::Member& me, const CollectiveCall& call) {
   return ledger.begin_wait(me, me.num_submits, call.label);
 }
 
+void Books::finish_last_wait(backends::Member& me) {
+  ledger.finish_wait(me, links_of(me, me.num_submits));
+}
+
 void Books::call_on_tp(const std::vector<int>& ranks, std::string_view label) {
   start_on_tp(ranks, label);
-  for (const int rank : ranks) ledger.finish_wait(of(rank), of(rank).num_submits);
+  for (const int rank : ranks) finish_last_wait(of(rank));
 }
 
 void Books::start_on_tp(const std::vector<int>& ranks, std::string_view label) {

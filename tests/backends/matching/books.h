@@ -25,6 +25,8 @@ struct Books {
   // Submits and waits under the call's label, as a blocking call does; true where it need not
   // block.
   bool call(backends::Member& me, const CollectiveCall& call);
+  // Of its last submit, all members of which have come.
+  void finish_last_wait(backends::Member& me);
   // All members of a tp group make the call and wait for it.
   void call_on_tp(const std::vector<int>& ranks, std::string_view label);
   // Each of them waits for tp's all_reduce under that label, and has everything to go on.

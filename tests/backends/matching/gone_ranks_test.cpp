@@ -92,7 +92,7 @@ TEST(LostRank, ComesAfterTheMismatchThatMayHaveKilledIt) {
 TEST(LostRank, ComesBeforeAnErrorThatLeftAWaitAndAfterOneThatDidNot) {
   Books books({.tp = 3});
   books.start_on_tp({0, 1, 2}, "test.sum");
-  books.ledger.finish_wait(books.of(2), 1);
+  books.finish_last_wait(books.of(2));
   books.ledger.rank_threw(Rank{0}, "connection closed by peer");
   books.ledger.rank_lost(Rank{1}, "killed by signal 9 (Killed)");
   books.ledger.rank_threw(Rank{2}, "bad_alloc");
@@ -103,12 +103,35 @@ TEST(LostRank, ComesBeforeAnErrorThatLeftAWaitAndAfterOneThatDidNot) {
   EXPECT_EQ(findings[2].message, "rank 0 (tp 0) threw: connection closed by peer");
 }
 
+TEST(LostRank, SharesAFindingWithThoseLostInTheSameWay) {
+  Books books({.tp = 4});
+  books.call(books.of(0), all_reduce("test.sum"));
+  books.submit(books.of(2), all_reduce("test.sum"));
+  for (const int rank : {1, 2}) {
+    books.ledger.rank_lost(Rank{rank}, "killed by signal 9 (Killed)");
+  }
+  books.ledger.rank_lost(Rank{3}, "exited with code 3");
+  const std::vector<Finding> findings = books.ledger.diagnose();
+  ASSERT_EQ(findings.size(), 2U) << to_text(findings);
+  EXPECT_EQ(findings[0].message,
+            "rank 3 (tp 3) was lost: exited with code 3\nit had made no call yet");
+  EXPECT_EQ(findings[1].ranks, (std::vector<Rank>{Rank{1}, Rank{2}}));
+  EXPECT_TRUE(findings[1].message.starts_with(
+      "rank 1 (tp 1), rank 2 (tp 2) were lost: killed by signal 9 (Killed)\n"
+      "  rank 1 (tp 1): it had made no call yet\n"
+      "  rank 2 (tp 2): its last call was all_reduce 'test.sum' on tp#0 {0, 1, 2, 3}\n"
+      "1 of 4 ranks wait and none can be woken:\n"))
+      << to_text(findings);
+}
+
 TEST(LostRank, IsCountedBeyondSixteen) {
   Books books({.tp = 18});
   for (int rank = 0; rank < 18; ++rank) books.ledger.rank_lost(Rank{rank}, "its host is gone");
   const std::vector<Finding> findings = books.ledger.diagnose();
-  ASSERT_EQ(findings.size(), 16U) << to_text(findings);
-  EXPECT_TRUE(findings[15].message.ends_with("\nand 2 more ranks were lost")) << to_text(findings);
+  ASSERT_EQ(findings.size(), 1U) << to_text(findings);
+  EXPECT_NE(findings[0].message.find(" and 2 more ranks were lost: its host is gone"),
+            std::string::npos)
+      << to_text(findings);
 }
 
 TEST(LostRank, HasNotEndedOtherwiseBefore) {
