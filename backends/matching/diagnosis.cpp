@@ -41,38 +41,42 @@ void add_errors(const RankTexts& texts, ThrownIn where, std::vector<Finding>& fi
   }
 }
 
-void add_lost(const RankTexts& texts, std::vector<Finding>& findings) {
-  const std::vector<Rank> lost = ranks_with(texts.state, RankStatus::kLost);
-  for (std::size_t i = 0; i < lost.size() && i < kMaxTold; ++i) {
-    std::string message = fmt::format("{} was lost: {}\n{}",
-                                      texts.name(lost[i]),
-                                      texts.state_of(lost[i]).error,
-                                      texts.last_call(lost[i]));
-    if (i + 1 == kMaxTold && lost.size() > kMaxTold) {
-      message += fmt::format("\nand {} more ranks were lost", lost.size() - kMaxTold);
-    }
-    findings.push_back({.kind = FindingKind::kLost,
-                        .message = std::move(message),
-                        .ranks = {lost[i]},
-                        .label = texts.last_label(lost[i])});
-  }
-}
+// How ranks are told that ended without their own doing.
+struct Gone {
+  RankStatus status;
+  FindingKind kind;
+  const char* one;
+  const char* many;
+  const char* before_last_call;  // of one
+};
+
+constexpr Gone kLost{.status = RankStatus::kLost,
+                     .kind = FindingKind::kLost,
+                     .one = "was lost",
+                     .many = "were lost",
+                     .before_last_call = "\n"};
+constexpr Gone kStalled{.status = RankStatus::kStalled,
+                        .kind = FindingKind::kStalled,
+                        .one = "has stalled",
+                        .many = "have stalled",
+                        .before_last_call = "; "};
 
 // One for all ranks that show it in the same way.
-void add_stalled(const RankTexts& texts, std::vector<Finding>& findings) {
+void add_gone(const RankTexts& texts, const Gone& gone, std::vector<Finding>& findings) {
   std::map<std::string_view, std::vector<Rank>> by_sign;
-  for (const Rank rank : ranks_with(texts.state, RankStatus::kStalled)) {
+  for (const Rank rank : ranks_with(texts.state, gone.status)) {
     by_sign[texts.state_of(rank).error].push_back(rank);
   }
   for (const auto& [how, ranks] : by_sign) {
-    std::string message = fmt::format(
-        "{} {} stalled: {}", texts.names(ranks), ranks.size() == 1 ? "has" : "have", how);
-    if (ranks.size() == 1) {
-      message += "; " + texts.last_call(ranks.front());
+    const bool is_one = ranks.size() == 1;
+    std::string message =
+        fmt::format("{} {}: {}", texts.names(ranks), is_one ? gone.one : gone.many, how);
+    if (is_one) {
+      message += gone.before_last_call + texts.last_call(ranks.front());
     } else {
       message += deeds_text(texts, ranks, [&](Rank rank) { return texts.last_call(rank); });
     }
-    findings.push_back({.kind = FindingKind::kStalled,
+    findings.push_back({.kind = gone.kind,
                         .message = std::move(message),
                         .ranks = ranks,
                         .label = texts.last_label(ranks.front())});
@@ -216,8 +220,8 @@ std::vector<Finding> diagnose(const Mesh& mesh, const LedgerState& state) {
     findings.push_back(mismatch(texts));
     findings.back().message += whereabouts(texts);
   }
-  add_lost(texts, findings);
-  add_stalled(texts, findings);
+  add_gone(texts, kLost, findings);
+  add_gone(texts, kStalled, findings);
   const bool is_explained = findings.size() > num_errors;
   if (is_explained && state.mismatched.empty()) findings.back().message += whereabouts(texts);
   add_errors(texts, ThrownIn::kWait, findings);
