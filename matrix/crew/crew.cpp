@@ -72,14 +72,23 @@ std::vector<SeatId> Crew::take_seats(int num) {
   }
   std::optional<std::string> ended;
   const bool all_here = coordinator_.wait_for_seats(seats, milliseconds(timeout_s_ / 2.0), [&] {
-    ended = seats_.early_end();
+    ended = seats_.early_end(seats);
     return ended.has_value();
   });
   if (all_here) return seats;
+  const std::string why = ended ? *ended : who_has_not_come(seats);
   replace(seats);
-  throw LaunchError(ended ? *ended
-                          : "not all ranks' processes have come within " +
-                                fmt::format("{:g} s", timeout_s_ / 2.0));
+  throw LaunchError(why);
+}
+
+std::string Crew::who_has_not_come(const std::vector<SeatId>& seats) {
+  std::string missing;
+  for (const SeatId& id : seats) {
+    if (coordinator_.wait_for_seats({id}, Milliseconds{0}, {})) continue;
+    missing += fmt::format("{}{}", missing.empty() ? "rank " : ", rank ", id.seat);
+  }
+  return fmt::format(
+      "the processes of these ranks have not come within {:g} s: {}", timeout_s_ / 2.0, missing);
 }
 
 void Crew::replace(const std::vector<SeatId>& used) {

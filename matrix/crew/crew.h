@@ -30,6 +30,7 @@ class Crew {
 
  private:
   std::vector<backends::SeatId> take_seats(int num);
+  std::string who_has_not_come(const std::vector<backends::SeatId>& seats);
   void replace(const std::vector<backends::SeatId>& used);
   std::string end(const backends::SeatId& id);
 

@@ -25,7 +25,9 @@ class LaunchedSeats : public Seats {
 
   void start(const backends::SeatId& id) override;
   std::string end(const backends::SeatId& id) override;
-  std::optional<std::string> early_end() override { return own_.early_end(); }
+  std::optional<std::string> early_end(const std::vector<backends::SeatId>& ids) override {
+    return own_.early_end(ids);
+  }
 
   // To every follower, once it is here. False where one has not come before `patience` is over.
   bool say_goodbye();

@@ -4,6 +4,7 @@
 #include "matrix/sweep/worker_process.h"
 
 namespace lockstep::matrix {
+
 LocalSeats::~LocalSeats() {
   for (const auto& [id, pid] : processes_) end_process(pid);
 }
@@ -24,11 +25,11 @@ std::string LocalSeats::end(const backends::SeatId& id) {
   return how;
 }
 
-std::optional<std::string> LocalSeats::early_end() {
-  for (const auto& [id, pid] : processes_) {
-    if (!has_ended(pid)) continue;
-    const int seat = id.seat;
-    return "the process of rank " + std::to_string(seat) + " " + end({id});
+std::optional<std::string> LocalSeats::early_end(const std::vector<backends::SeatId>& ids) {
+  for (const backends::SeatId& id : ids) {
+    const auto process = processes_.find(id);
+    if (process == processes_.end() || !has_ended(process->second)) continue;
+    return "the process of rank " + std::to_string(id.seat) + " has ended: " + end(id);
   }
   return std::nullopt;
 }

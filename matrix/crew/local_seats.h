@@ -21,7 +21,7 @@ class LocalSeats : public Seats {
 
   void start(const backends::SeatId& id) override;
   std::string end(const backends::SeatId& id) override;
-  std::optional<std::string> early_end() override;
+  std::optional<std::string> early_end(const std::vector<backends::SeatId>& ids) override;
 
  private:
   std::vector<std::string> command_;

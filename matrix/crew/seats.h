@@ -17,8 +17,9 @@ class Seats {
   virtual void start(const backends::SeatId& id) = 0;
   // Kills what still lives, waits for the end, and tells it: "killed by signal 9 (Killed)".
   virtual std::string end(const backends::SeatId& id) = 0;
-  // A started process that has ended by itself: "the process of rank 2 exited with code 3"; none.
-  virtual std::optional<std::string> early_end() = 0;
+  // The first of these whose process has ended by itself, where that is known here: "the process of
+  // rank 2 has ended: exited with code 3".
+  virtual std::optional<std::string> early_end(const std::vector<backends::SeatId>& ids) = 0;
 };
 
 }  // namespace lockstep::matrix

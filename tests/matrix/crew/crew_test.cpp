@@ -2,12 +2,19 @@
 // rank that goes wrong is named while the next case runs.
 #include "matrix/crew/crew.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <fstream>
+#include <iterator>
 #include <ostream>
 
 #include "core/config/presets.h"
 #include "matrix/crew/local_seats.h"
+#include "matrix/sweep/worker_pool.h"
 #include "simulator/runtime/trial.h"
 
 namespace lockstep::matrix {
@@ -114,6 +121,53 @@ TEST(Crew, OneProcessServesOneTrialAfterAnotherWhateverTheirWorlds) {
   }
 }
 
+// The processes that this one has started, in order.
+std::vector<pid_t> children() {
+  std::ifstream file(fmt::format("/proc/self/task/{}/children", ::getpid()));
+  return {std::istream_iterator<pid_t>(file), {}};
+}
+
+void kill_and_wait_for_end(pid_t pid) {
+  ::kill(pid, SIGKILL);
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT), 0);
+}
+
+std::string launch_error(Crew& crew, const Case& c) {
+  try {
+    crew.run(c);
+  } catch (const LaunchError& error) {
+    return error.what();
+  }
+  return "it ran";
+}
+
+TEST(Crew, ARankThatDiesBetweenTrialsCostsTheNextCaseThatNeedsItAndNoOther) {
+  TestCrew test("none");
+  Case larger = small_case();
+  larger.recipe.global_batch = 6;
+  larger.layout.dp = 3;
+  expect_like_simulated(test.crew.run(larger));
+  const std::vector<pid_t> ranks = children();
+  ASSERT_EQ(ranks.size(), 6U);
+  kill_and_wait_for_end(ranks[1]);
+  kill_and_wait_for_end(ranks[5]);
+  const std::vector<Finding> findings = test.crew.run(small_case()).cluster.findings;
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings.front().ranks, std::vector{Rank{1}}) << findings.front().message;
+  expect_like_simulated(test.crew.run(small_case()));  // on processes that have yet to come
+  EXPECT_EQ(launch_error(test.crew, larger),
+            "the process of rank 5 has ended: killed by signal 9 (Killed)");
+  expect_like_simulated(test.crew.run(larger));
+}
+
+TEST(Crew, ARankThatNeverComesIsNamed) {
+  TestCrew test("late");
+  EXPECT_EQ(launch_error(test.crew, small_case()),
+            "the processes of these ranks have not come within 2 s: rank 1");
+  expect_like_simulated(test.crew.run(small_case()));
+}
+
 TEST(Crew, SettingsThatOnlyTheSimulatorHasAreRefusedBeforeARun) {
   Case c = small_case();
   EXPECT_FALSE(why_no_crew(c).has_value());
@@ -132,7 +186,7 @@ TEST(Crew, AProgramThatCannotStartIsToldAtOnce) {
     crew.run(small_case());
     FAIL();
   } catch (const std::exception& error) {
-    EXPECT_NE(std::string(error.what()).find("exited with code 1"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("has ended: exited with code 1"), std::string::npos);
   }
 }
 

@@ -60,12 +60,15 @@ matrix::RankProcessOptions options_from(const std::vector<std::string>& words) {
 }
 
 int serve(const std::string& fault, const std::vector<std::string>& words) {
-  const std::vector<TrainingFault> faults = {
-      {.rank = 1, .label = kLabel, .occurrence = 1, .instead = disturbance(fault)}};
   matrix::RankProcessOptions options = options_from(words);
-  if (options.generation == kFaultyGeneration) {
+  if (options.generation == kFaultyGeneration && fault == "late") {
+    while (true) ::pause();
+  }
+  if (options.generation == kFaultyGeneration && fault != "none") {
+    const std::vector<TrainingFault> faults = {
+        {.rank = 1, .label = kLabel, .occurrence = 1, .instead = disturbance(fault)}};
     options.program =
-        [&faults](const sim::RankProgram& program, Transport& transport, RankResult& result) {
+        [faults](const sim::RankProgram& program, Transport& transport, RankResult& result) {
           const auto faulty = faulty_transport(transport, program.rank, faults);
           sim::run_rank_program(program, *faulty, result);
         };
