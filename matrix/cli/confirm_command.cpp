@@ -116,8 +116,10 @@ int lead_confirm(const Arguments& arguments) {
   if (format == "json") {
     print_out(confirmation_to_json(confirmation) + "\n");
   } else {
-    print_out(table_text(confirmation_rows(confirmation), terminal_width(), "where") + "\n" +
-              confirmation_closing(confirmation) + "results  " + results.path() + "\n");
+    if (!confirmation.cases.empty()) {
+      print_out(table_text(confirmation_rows(confirmation), terminal_width(), "where") + "\n");
+    }
+    print_out(confirmation_closing(confirmation) + "results  " + results.path() + "\n");
   }
   return exit_code_of(confirmation);
 }

@@ -102,7 +102,7 @@ TEST_F(TrialTest, WaitsOfAllForWhatNeverComesAreOverAtOnce) {
   EXPECT_EQ(found.front().ranks, (std::vector<Rank>{Rank{1}}));
 }
 
-TEST_F(TrialTest, ALossIsOverAtOnceWhenNobodyCanGoOnAndAfterAWhileElse) {
+TEST_F(TrialTest, ALossIsOverAtOnceWhenNobodyCanGoOn) {
   call(0, "a.b");
   trial_.lost(Rank{1}, "killed", now_);
   EXPECT_TRUE(is_over());

@@ -64,6 +64,8 @@ TEST_F(ConfirmCommand, Exits4WhereThereIsNothingToConfirm) {
   EXPECT_EQ(has_gloo(),
             outcome.out.find("left out 1 case: the sweep ran out of time") != std::string::npos)
       << outcome.out;
+  EXPECT_EQ(outcome.out.find("outcome"), std::string::npos)
+      << "a table of no rows: " << outcome.out;
 }
 
 TEST_F(ConfirmCommand, HoldsASweepAgainstGlooAndLeavesItsResultsAlone) {
