@@ -24,22 +24,30 @@ using backends::Wait;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Two ranks with one communicator each.
+// Two ranks, or more, with one communicator each.
 class TrialTest : public testing::Test {
  protected:
-  TrialTest() {
-    for (const int rank : {0, 1}) {
+  explicit TrialTest(const LayoutSizes& sizes = {.tp = 2}) : mesh_(layout_of(sizes)) {
+    for (int rank = 0; rank < mesh_.world(); ++rank) {
       say(rank, Connect{.group = *mesh_.group_of(GroupKind::kTp, Rank{rank})});
     }
   }
 
   void say(int rank, const backends::FromRank& message) { trial_.take(Rank{rank}, message, now_); }
-  void call(int rank, std::string_view label) {
+  void submit(int rank, std::string_view label) {
     say(rank, Submit{.communicator = 0, .calls = {all_reduce(label)}, .splits = {}});
-    say(rank, Wait{.communicator = 0, .sequence = ++num_submits_[rank], .label = "test.wait"});
+    ++num_submits_[rank];
   }
-  void do_call(int rank) {
-    say(rank, Done{{.communicator = 0, .sequence = num_submits_[rank], .message = -1}});
+  void wait(int rank) {
+    say(rank, Wait{.communicator = 0, .sequence = num_submits_[rank], .label = "test.wait"});
+  }
+  void call(int rank, std::string_view label) {
+    submit(rank, label);
+    wait(rank);
+  }
+  void do_call(int rank) { do_call(rank, num_submits_[rank]); }
+  void do_call(int rank, std::uint64_t sequence) {
+    say(rank, Done{{.communicator = 0, .sequence = sequence, .message = -1}});
   }
   void end(int rank, EndKind kind, const std::string& text = "") {
     say(rank, Ended{.kind = kind, .text = text});
@@ -47,7 +55,7 @@ class TrialTest : public testing::Test {
   bool is_over() const { return trial_.is_over(now_); }
   std::vector<Finding> findings() { return trial_.finish(now_).findings; }
 
-  Mesh mesh_{layout_of({.tp = 2})};
+  Mesh mesh_;
   Trial::Time now_;
   std::vector<std::pair<int, Go>> gos_;
   Trial trial_{{.mesh = mesh_,
@@ -55,6 +63,16 @@ class TrialTest : public testing::Test {
                 .send_go = [this](Rank rank, const Go& go) { gos_.emplace_back(rank.value, go); }},
                now_};
   std::map<int, std::uint64_t> num_submits_;
+};
+
+class TrialOfThree : public TrialTest {
+ protected:
+  TrialOfThree() : TrialTest({.tp = 3}) {}
+};
+
+class TrialOfTwoGroups : public TrialTest {
+ protected:
+  TrialOfTwoGroups() : TrialTest({.tp = 2, .dp = 2}) {}
 };
 
 TEST_F(TrialTest, TellsAllMembersToGoWhenTheLastHasCome) {
@@ -118,6 +136,73 @@ TEST_F(TrialTest, RanksThatRunAreListenedToForAWhileAfterALoss) {
   EXPECT_FALSE(is_over());
   now_ += milliseconds(1);
   EXPECT_TRUE(is_over());
+  EXPECT_EQ(findings().size(), 1U);  // rank 0 has not stalled
+}
+
+TEST_F(TrialTest, ALossCutsTheTimeThatAMismatchLeaves) {
+  submit(0, "a.b");
+  submit(1, "a.c");
+  EXPECT_EQ(trial_.due(), now_ + seconds(2));
+  trial_.lost(Rank{1}, "killed", now_);
+  EXPECT_EQ(trial_.due(), now_ + milliseconds(300));
+}
+
+TEST_F(TrialTest, OneThatHasEndedIsNotLostAfterwards) {
+  end(0, EndKind::kReturned);
+  trial_.lost(Rank{0}, "its line broke", now_);
+  now_ += seconds(1);
+  EXPECT_FALSE(is_over());
+}
+
+TEST_F(TrialTest, OneThatHasYetToWaitForACallWithALostRankMayGoOn) {
+  submit(0, "a.b");
+  call(1, "a.b");
+  trial_.lost(Rank{1}, "killed", now_);
+  EXPECT_FALSE(is_over());
+  wait(0);
+  EXPECT_TRUE(is_over());
+}
+
+TEST_F(TrialTest, OneThatHasDoneAllBeforeTheCallWithALostRankMayGoOnUntilThere) {
+  for (const int rank : {0, 1}) submit(rank, "a.b");
+  for (const int rank : {0, 1}) call(rank, "a.c");
+  do_call(1, 1);
+  trial_.lost(Rank{1}, "killed", now_);
+  EXPECT_FALSE(is_over());
+  do_call(0, 1);
+  EXPECT_TRUE(is_over());
+}
+
+TEST_F(TrialTest, OneThatThrowsBeforeItWaitsForAStartedCallIsAtFaultAtOnce) {
+  submit(0, "a.b");
+  call(1, "a.b");
+  end(0, EndKind::kThrew, "out of luck");
+  EXPECT_TRUE(is_over());
+  const auto found = findings();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.front().kind, FindingKind::kRankError);
+  EXPECT_EQ(found.front().ranks, (std::vector<Rank>{Rank{0}}));
+}
+
+TEST_F(TrialTest, OneThatIsCancelledByNobodyIsAtFaultAndNotThoseThatThrowBecauseOfIt) {
+  for (const int rank : {0, 1}) call(rank, "a.b");
+  end(0, EndKind::kCancelled);
+  end(1, EndKind::kThrew, "connection reset");
+  EXPECT_TRUE(is_over());
+  const auto found = findings();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.front().ranks, (std::vector<Rank>{Rank{0}}));
+}
+
+TEST_F(TrialOfThree, ASilentRankIsNotNamedWhereALossExplainsWhatOneThrew) {
+  for (const int rank : {0, 1, 2}) call(rank, "a.b");
+  now_ += seconds(20);
+  for (const int rank : {0, 1}) say(rank, Heartbeat{});
+  trial_.lost(Rank{0}, "killed", now_);
+  end(1, EndKind::kThrew, "connection reset");
+  const auto found = findings();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.front().kind, FindingKind::kLost);
 }
 
 TEST_F(TrialTest, OneThatStandsInACallWithALostRankCannotGoOn) {
@@ -212,6 +297,18 @@ TEST_F(TrialTest, OneThatHoldsUpAStartedCallIsNamed) {
       << found.front().message;
 }
 
+TEST_F(TrialOfTwoGroups, OneThatHoldsUpAHalfDoneCallIsNamedBeforeThoseOfACallThatNoneHasDone) {
+  for (const int rank : {0, 1, 2, 3}) call(rank, "a.b");
+  do_call(2);
+  call(2, "a.c");
+  now_ += seconds(30);
+  for (const int rank : {0, 1, 2, 3}) say(rank, Heartbeat{});
+  ASSERT_TRUE(is_over());
+  const auto found = findings();
+  ASSERT_EQ(found.front().kind, FindingKind::kStalled);
+  EXPECT_EQ(found.front().ranks, (std::vector<Rank>{Rank{3}}));
+}
+
 TEST_F(TrialTest, EveryWordPutsTheStallOffAndNoHeartbeatDoes) {
   now_ += seconds(20);
   say(0, Submit{.communicator = 0, .calls = {all_reduce("a.b")}, .splits = {}});
@@ -238,10 +335,14 @@ TEST_F(TrialTest, WhatNoClientSaysIsRefused) {
                ProtocolError);
   EXPECT_THROW(say(0, Submit{.communicator = 0, .calls = {send("a.b", 2)}, .splits = {}}),
                ProtocolError);
+  EXPECT_THROW(say(0, Submit{.communicator = 0, .calls = {all_reduce("a.b", -1)}, .splits = {}}),
+               ProtocolError);
   EXPECT_THROW(say(0, Wait{.communicator = 0, .sequence = 1, .label = "a.w"}), ProtocolError);
   EXPECT_THROW(say(0, Done{{.communicator = 0, .sequence = 1, .message = -1}}), ProtocolError);
   const Group beyond{.kind = GroupKind::kTp, .index = 0, .ranks = {Rank{0}, Rank{7}}};
   EXPECT_THROW(say(0, Connect{.group = beyond}), ProtocolError);
+  call(0, "a.b");
+  EXPECT_THROW(wait(0), ProtocolError);  // it is in a wait
   end(0, EndKind::kReturned);
   EXPECT_THROW(end(0, EndKind::kReturned), ProtocolError);
 }
