@@ -189,6 +189,31 @@ TEST(StalledRank, SharesAFindingWithThoseThatShowTheSame) {
       << to_text(findings);
 }
 
+TEST(LostRank, LeavesOthersWaitingThatThoseWhoRunMayStillWake) {
+  Books books({.tp = 3});
+  books.call(books.of(0), all_reduce("test.sum"));
+  books.ledger.rank_lost(Rank{1}, "killed by signal 9 (Killed)");
+  EXPECT_NE(to_text(books.ledger.diagnose()).find("\n1 of 3 ranks wait:\n"), std::string::npos)
+      << to_text(books.ledger.diagnose());
+}
+
+TEST(ReturnedRank, IsTheCauseWhoeverElseIsMissing) {
+  Books books({.tp = 3});
+  books.call(books.of(0), all_reduce("test.sum"));
+  books.call(books.of(1, GroupKind::kWorld), all_reduce("test.other"));
+  books.ledger.rank_returned(Rank{2});
+  const std::vector<Finding> findings = books.ledger.diagnose();
+  ASSERT_EQ(findings.size(), 1U) << to_text(findings);
+  EXPECT_EQ(findings[0].ranks, std::vector<Rank>{Rank{2}}) << to_text(findings);
+}
+
+TEST(ThrowingRank, KeepsItsErrorsFurtherLinesApartFromTheReports) {
+  Books books({.tp = 2});
+  books.ledger.rank_threw(Rank{0}, "two things\nare wrong");
+  books.ledger.rank_returned(Rank{1});
+  EXPECT_EQ(books.ledger.diagnose().at(0).message, "rank 0 (tp 0) threw: two things\n  are wrong");
+}
+
 TEST(ThrownInAWait, IsTheFindingWhereNobodyWasLost) {
   Books books({.tp = 3});
   books.start_on_tp({0, 1, 2}, "test.sum");

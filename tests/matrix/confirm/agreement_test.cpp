@@ -169,6 +169,15 @@ TEST(Agreement, FailsWhereAShardHasAnotherShape) {
       << result.reason;
 }
 
+TEST(Agreement, FailsWhereAShardIsAnotherPartOfItsTensorOrOfALargerOne) {
+  TrialResult other = clean_trial();
+  step_of(other, 0, 0).gradients[0].slice.dim += 1;
+  EXPECT_EQ(matrix::agreement(clean_trial(), other).verdict, CheckVerdict::kFail);
+  other = clean_trial();
+  step_of(other, 0, 0).gradients[0].full_shape[0] *= 2;
+  EXPECT_EQ(matrix::agreement(clean_trial(), other).verdict, CheckVerdict::kFail);
+}
+
 TEST(Agreement, FailsWhereAMicroBatchIsAnotherOne) {
   TrialResult other = clean_trial();
   step_of(other, 1, 0).losses[0].targets += 1;
@@ -199,6 +208,16 @@ TEST(Agreement, HoldsWhereBothSidesAreTheSameNoNumberAndStillSeesTheOthers) {
   EXPECT_EQ(matrix::agreement(simulated, other).verdict, CheckVerdict::kFail);
   other = simulated;
   step_of(other, 0, 0).gradients[1].values[4] = -kInfinity;
+  EXPECT_EQ(matrix::agreement(simulated, other).verdict, CheckVerdict::kFail);
+}
+
+TEST(Agreement, SeesADifferenceBesideAnInfinityOfBothSides) {
+  TrialResult simulated = clean_trial();
+  Shard& gradient = step_of(simulated, 0, 0).gradients[1];
+  const double norm = norm_of(gradient);
+  gradient.values[4] = kInfinity;
+  TrialResult other = simulated;
+  step_of(other, 0, 0).gradients[1].values[0] += 1e-9 * norm;
   EXPECT_EQ(matrix::agreement(simulated, other).verdict, CheckVerdict::kFail);
 }
 
