@@ -61,7 +61,7 @@ class Numbering {
 
 struct Candidate {
   std::size_t num_new = 0;  // that it would show; perhaps fewer by now
-  std::int64_t world = 0;
+  std::int64_t world = 0;   // 1: comes last
   std::string name;
   std::size_t index = 0;
   std::vector<std::size_t> shown;
@@ -69,6 +69,7 @@ struct Candidate {
 
 struct IsLessTelling {
   bool operator()(const Candidate& a, const Candidate& b) const {
+    if ((a.world == 1) != (b.world == 1)) return a.world == 1;
     if (a.num_new != b.num_new) return a.num_new < b.num_new;
     return std::tie(b.world, b.name, b.index) < std::tie(a.world, a.name, a.index);
   }
@@ -114,7 +115,8 @@ Choice choose_cases(const std::vector<CaseResult>& results,
       continue;
     }
     std::vector<std::size_t> shown = numbering.of(results[i]);
-    candidates.push({.num_new = shown.size(),
+    const std::size_t num_shown = shown.size();
+    candidates.push({.num_new = num_shown,
                      .world = world_size(results[i].c.layout),
                      .name = results[i].name,
                      .index = i,
