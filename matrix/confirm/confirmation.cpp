@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "matrix/confirm/agreement.h"
 #include "matrix/sweep/signature.h"
@@ -102,10 +103,10 @@ std::size_t Confirmation::num_agreeing() const {
       cases.begin(), cases.end(), [](const JoinedCase& joined) { return joined.agrees; }));
 }
 
-const JoinedCase* Confirmation::largest() const {
+const JoinedCase* Confirmation::largest(bool is_judged) const {
   const JoinedCase* found = nullptr;
   for (const JoinedCase& joined : cases) {
-    if (!joined.difference) continue;
+    if (!joined.difference || std::isfinite(joined.difference->bound) != is_judged) continue;
     if (found == nullptr || sim::is_worse(joined.difference->error, found->difference->error)) {
       found = &joined;
     }

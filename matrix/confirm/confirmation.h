@@ -37,8 +37,9 @@ struct Confirmation {
   bool interrupted = false;
 
   std::size_t num_agreeing() const;
-  // The case with the largest difference, none where nothing was compared.
-  const JoinedCase* largest() const;
+  // The case with the largest difference of those that are judged, or of those that are only told;
+  // none where nothing was compared.
+  const JoinedCase* largest(bool is_judged) const;
 };
 
 // 130 interrupted, 1 where a case disagrees, 4 where none was confirmed, else 0.

@@ -11,7 +11,7 @@ namespace lockstep::matrix {
 // A row a case below the names of the columns: for a table.
 std::vector<std::vector<std::string>> confirmation_rows(const Confirmation& confirmation);
 
-// What stands below the table: counts, the largest difference, what was left out and why.
+// What stands below the table: counts, the largest differences, what was left out and why.
 std::string confirmation_closing(const Confirmation& confirmation);
 
 // One line.

@@ -28,6 +28,13 @@ std::string plural_cases(std::size_t count) {
   return plural(static_cast<std::int64_t>(count), "case", "cases");
 }
 
+std::string largest_text(std::string_view title, const JoinedCase* largest) {
+  if (largest == nullptr) return "";
+  const std::string text = fmt::format("{} {}", title, difference_text(*largest->difference));
+  const std::string where = where_text(*largest->difference);
+  return where.empty() ? text + "\n" : fmt::format("{}: {}, in {}\n", text, where, largest->name);
+}
+
 }  // namespace
 
 std::vector<std::vector<std::string>> confirmation_rows(const Confirmation& confirmation) {
@@ -60,12 +67,8 @@ std::string confirmation_closing(const Confirmation& confirmation) {
     text += fmt::format(", interrupted before {}", confirmation.num_chosen - num_confirmed);
   }
   text += "\n";
-  if (const JoinedCase* const largest = confirmation.largest()) {
-    text += "largest difference " + difference_text(*largest->difference);
-    const std::string where = where_text(*largest->difference);
-    if (!where.empty()) text += fmt::format(": {}, in {}", where, largest->name);
-    text += "\n";
-  }
+  text += largest_text("largest difference", confirmation.largest(true)) +
+          largest_text("largest below f64", confirmation.largest(false));
   for (const LeftOut& left_out : confirmation.left_out) {
     text += fmt::format(
         "left out {}: {}\n", plural(left_out.num_cases, "case", "cases"), left_out.reason);

@@ -44,24 +44,24 @@ TEST(Choose, TakesTheCaseThatShowsMostNewValuesNext) {
                                            result_of("tp1.dp2", 1, 2),
                                            result_of("tp2.dp1", 2, 1),
                                            result_of("tp2.dp2", 2, 2)};
-  // After the smallest, the one in which both degrees are new; the others show a world of 2.
+  // After the first, the one in which both degrees are new; one rank moves no data, and is last.
   const Choice choice = matrix::choose_cases(results, any, std::nullopt);
-  EXPECT_EQ(names_of(results, choice), (Names{"tp1.dp1", "tp2.dp2", "tp1.dp2", "tp2.dp1"}));
+  EXPECT_EQ(names_of(results, choice), (Names{"tp1.dp2", "tp2.dp1", "tp2.dp2", "tp1.dp1"}));
 }
 
 TEST(Choose, TakesTheFirstOfThatOrderWithALimit) {
   const std::vector<CaseResult> results = {
       result_of("tp1.dp1", 1, 1), result_of("tp1.dp2", 1, 2), result_of("tp2.dp2", 2, 2)};
   const Choice choice = matrix::choose_cases(results, any, 2);
-  EXPECT_EQ(names_of(results, choice), (Names{"tp1.dp1", "tp2.dp2"}));
+  EXPECT_EQ(names_of(results, choice), (Names{"tp1.dp2", "tp2.dp2"}));
   EXPECT_EQ(choice.num_fit, 3U);
 }
 
 TEST(Choose, CountsAValueAnewWithAnotherVerdict) {
-  const std::vector<CaseResult> results = {result_of("a", 1, 1),
-                                           result_of("b", 1, 2),
-                                           result_of("c", 1, 1, Verdict::kFail),
-                                           result_of("d", 1, 1, Verdict::kError)};
+  const std::vector<CaseResult> results = {result_of("a", 1, 2),
+                                           result_of("b", 1, 3),
+                                           result_of("c", 1, 2, Verdict::kFail),
+                                           result_of("d", 1, 2, Verdict::kError)};
   EXPECT_EQ(names_of(results, matrix::choose_cases(results, any, 3)), (Names{"a", "c", "d"}));
 }
 
@@ -74,7 +74,7 @@ TEST(Choose, CountsADefectAsAValue) {
 
 TEST(Choose, PrefersTheSmallerWorldAndThenTheName) {
   const std::vector<CaseResult> results = {
-      result_of("b", 2, 1), result_of("a", 2, 1), result_of("z", 1, 1)};
+      result_of("b", 3, 1), result_of("a", 3, 1), result_of("z", 2, 1)};
   EXPECT_EQ(names_of(results, matrix::choose_cases(results, any, std::nullopt)),
             (Names{"z", "a", "b"}));
 }

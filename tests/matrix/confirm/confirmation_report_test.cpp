@@ -62,6 +62,17 @@ TEST(ConfirmationText, ClosesWithCountsTheLargestDifferenceAndWhatWasLeftOut) {
             "left out 2 cases: needs 8 ranks\n");
 }
 
+TEST(ConfirmationText, TellsWhatIsNotJudgedApart) {
+  Confirmation confirmation = sample();
+  confirmation.cases[0].difference = place(0.27);
+  confirmation.cases[0].difference->bound = std::numeric_limits<double>::infinity();
+  EXPECT_NE(matrix::confirmation_closing(confirmation)
+                .find("largest difference 2.5e-16: gradient weight, rank 1, in tp4\n"
+                      "largest below f64 0.27: gradient weight, rank 1, in tp2\n"),
+            std::string::npos)
+      << matrix::confirmation_closing(confirmation);
+}
+
 TEST(ConfirmationText, SaysHowManyCasesAnInterruptLeft) {
   Confirmation confirmation = sample();
   confirmation.num_chosen = 5;
