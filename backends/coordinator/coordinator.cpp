@@ -205,6 +205,11 @@ Coordinator::~Coordinator() = default;
 
 int Coordinator::port() const { return impl_->port; }
 
+bool Coordinator::is_here(const SeatId& id) {
+  impl_->lines.handle(Clock::now());
+  return impl_->are_here({id});
+}
+
 bool Coordinator::wait_for_seats(const std::vector<SeatId>& seats,
                                  std::chrono::milliseconds patience,
                                  const std::function<bool()>& give_up) {

@@ -65,6 +65,9 @@ class Coordinator {
 
   int port() const;
 
+  // By all that has arrived so far.
+  bool is_here(const SeatId& id);
+
   // Waits until all of these are here; false after `patience`, or once `give_up` says so (asked a
   // few times a second).
   bool wait_for_seats(const std::vector<SeatId>& seats,
