@@ -30,6 +30,10 @@ struct CoordinatorAddress {
   int port = 0;
 };
 
+// Returns once something listens there; ConnectionLost where, seen from this host, nothing does
+// until `patience` is over.
+void expect_listener(const CoordinatorAddress& address, std::chrono::milliseconds patience);
+
 // What a rank is to run.
 struct TrialOrder {
   std::uint64_t number = 0;  // of the coordinator's trials, from 1
@@ -59,6 +63,8 @@ class CoordinatorClient {
     int seat = 0;
     std::uint64_t generation = 0;
     std::chrono::milliseconds patience{20000};
+    // How long nothing at all may listen there.
+    std::chrono::milliseconds listener_patience = patience;
   };
   explicit CoordinatorClient(const Options& options);
   ~CoordinatorClient();

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -13,8 +14,8 @@ namespace {
 constexpr std::chrono::milliseconds kPause{50};  // between two attempts
 
 // One attempt. SocketError where another may be worth while.
-Greeted greet_once(const CoordinatorClient::Options& options, SocketTime deadline) {
-  Greeted greeted{.socket = connect_to(options.address, deadline), .cutter = {}};
+Greeted greet_once(const CoordinatorClient::Options& options, Socket socket, SocketTime deadline) {
+  Greeted greeted{.socket = std::move(socket), .cutter = {}};
   const Hello hello{.seat = options.seat, .generation = options.generation};
   greeted.socket.send(frame_of(FromRank(hello)), deadline);
   std::array<char, 4096> room;
@@ -40,12 +41,32 @@ std::string to_text(const CoordinatorAddress& address) {
   return fmt::format("{}:{}", address.host, address.port);
 }
 
+void expect_listener(const CoordinatorAddress& address, std::chrono::milliseconds patience) {
+  const SocketTime deadline = std::chrono::steady_clock::now() + patience;
+  while (true) {
+    try {
+      connect_to(address, deadline);
+      return;
+    } catch (const SocketError& error) {
+      if (std::chrono::steady_clock::now() + kPause >= deadline) {
+        throw ConnectionLost(
+            fmt::format("nothing listens at {}: {}", to_text(address), error.what()));
+      }
+    }
+    ::poll(nullptr, 0, static_cast<int>(kPause.count()));
+  }
+}
+
 Greeted greet_coordinator(const CoordinatorClient::Options& options) {
-  const SocketTime deadline = std::chrono::steady_clock::now() + options.patience;
+  const SocketTime start = std::chrono::steady_clock::now();
+  const SocketTime deadline = start + options.patience;
+  SocketTime listener_deadline = start + options.listener_patience;
   while (true) {
     std::string reason;
     try {
-      return greet_once(options, deadline);
+      Socket socket = connect_to(options.address, std::min(deadline, listener_deadline));
+      listener_deadline = std::chrono::steady_clock::now() + options.listener_patience;
+      return greet_once(options, std::move(socket), deadline);
     } catch (const SocketError& error) {
       reason = error.what();
     } catch (const ProtocolError& error) {
@@ -53,12 +74,14 @@ Greeted greet_coordinator(const CoordinatorClient::Options& options) {
                                        to_text(options.address),
                                        error.what()));
     }
-    if (std::chrono::steady_clock::now() + kPause >= deadline) {
+    const SocketTime next = std::chrono::steady_clock::now() + kPause;
+    if (next >= std::min(deadline, listener_deadline)) {
+      const bool is_due = next >= deadline;
       throw ConnectionLost(
           fmt::format("no coordinator could be reached at {} within {} ms: {}; one must listen "
                       "there, on an address that this host can reach",
                       to_text(options.address),
-                      options.patience.count(),
+                      (is_due ? options.patience : options.listener_patience).count(),
                       reason));
     }
     ::poll(nullptr, 0, static_cast<int>(kPause.count()));

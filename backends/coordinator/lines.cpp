@@ -56,6 +56,8 @@ using LinePointer = std::shared_ptr<Line>;
 struct Server {
   Server(int listening, const LineHooks& line_hooks)
       : hooks(line_hooks), acceptor(loop, family_of(listening), listening), pause(loop) {
+    // A rank started here would else keep the port listened to after this process' end.
+    ::fcntl(listening, F_SETFD, FD_CLOEXEC);
     accept();
   }
 

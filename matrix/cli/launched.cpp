@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <exception>
 #include <optional>
 #include <string>
@@ -21,8 +22,16 @@
 namespace lockstep::matrix {
 namespace {
 
+constexpr int kInterrupted = 130;  // exit code
+// How long rank 0 tries to reach itself: the name of its host may just be on its way.
+constexpr std::chrono::seconds kOwnPatience{5};
+// Whoever interrupts has most likely interrupted the followers too.
+constexpr std::chrono::seconds kPatienceOfInterrupted{2};
+
 // Only this host's processes can reach a loopback address; other hosts' come from anywhere.
 std::string listening_host(const std::string& host) {
+  if (host == "::1") return host;
+  if (host.find(':') != std::string::npos) return "::";
   const bool is_loopback = host.starts_with("127.") || host == "localhost";
   return is_loopback ? "127.0.0.1" : "0.0.0.0";
 }
@@ -45,11 +54,23 @@ class Listening {
   int socket_;
 };
 
-void dismiss_followers(const Place& place, const Listening& listening) {
+void dismiss_followers(const Place& place, const Listening& listening, bool interrupted) {
   backends::Coordinator coordinator({.listening = listening.own()});
-  LaunchedSeats seats(coordinator, {.command = {}, .num_processes = place.num_processes});
-  if (!seats.say_goodbye()) {
+  LaunchedSeats::Options options{.command = {}, .num_processes = place.num_processes};
+  if (interrupted) options.patience = kPatienceOfInterrupted;
+  LaunchedSeats seats(coordinator, options);
+  if (!seats.say_goodbye() && !interrupted) {
     print_error("note: not every process that " + place.launcher + " started has come");
+  }
+}
+
+// Its own ranks come by that address as all others do.
+void expect_own_address(const Place& place) {
+  try {
+    backends::expect_listener({.host = place.host, .port = place.port}, kOwnPatience);
+  } catch (const backends::ConnectionLost& error) {
+    throw LaunchError("rank 0 cannot reach itself, as " + std::string(error.what()) +
+                      "; MASTER_ADDR must be an address of rank 0's host");
   }
 }
 
@@ -57,6 +78,7 @@ int lead_others(const Place& place,
                 const Arguments& arguments,
                 const std::function<int(const Arguments&)>& lead) {
   const Listening listening(place);
+  expect_own_address(place);
   Arguments leading = arguments;
   leading.processes = std::to_string(place.num_processes);
   leading.launcher = place.launcher;
@@ -64,10 +86,10 @@ int lead_others(const Place& place,
   leading.listening = std::to_string(listening.inheritable());
   try {
     const int code = lead(leading);
-    dismiss_followers(place, listening);
+    dismiss_followers(place, listening, code == kInterrupted);
     return code;
   } catch (const std::exception&) {
-    dismiss_followers(place, listening);
+    dismiss_followers(place, listening, false);
     throw;
   }
 }

@@ -16,12 +16,15 @@ using backends::SeatId;
 constexpr std::chrono::hours kAnyTime{24 * 365};
 // The leader answers only while it runs a case, and may start much later than its followers.
 constexpr std::chrono::seconds kPatience{120};
+// It listens from its start to its end, whether it answers or not.
+constexpr std::chrono::seconds kListenerPatience{10};
 
 enum class FollowerEnd { kGoodbye, kCoordinatorLost };
 
 FollowerEnd obey(CoordinatorClient& client, const FollowerOptions& options) {
   LocalSeats seats(options.command);
   try {
+    client.set(arrived_key(options.process), "");
     for (std::uint64_t number = 1;; ++number) {
       const Order order = order_from_text(client.get(order_key(options.process, number), kAnyTime));
       const SeatId id{.seat = order.rank, .generation = order.generation};
@@ -46,12 +49,15 @@ FollowerEnd obey(CoordinatorClient& client, const FollowerOptions& options) {
 
 void follow(const FollowerOptions& options) {
   FollowerEnd end = FollowerEnd::kCoordinatorLost;
+  std::chrono::milliseconds listener_patience = kPatience;
   while (end == FollowerEnd::kCoordinatorLost) {
     CoordinatorClient client({.address = options.coordinator,
                               .seat = follower_seat(options.process),
                               .generation = 0,
-                              .patience = kPatience});
+                              .patience = kPatience,
+                              .listener_patience = listener_patience});
     end = obey(client, options);
+    listener_patience = kListenerPatience;
   }
 }
 

@@ -16,7 +16,8 @@ struct FollowerOptions {
 };
 
 // Returns once the leader has said goodbye. Where its coordinator is lost (a worker that was
-// replaced) it ends its processes and looks for the next one; ConnectionLost where none comes.
+// replaced) it ends its processes and looks for the next one; ConnectionLost where none comes, soon
+// where the leader does not listen any more.
 void follow(const FollowerOptions& options);
 
 }  // namespace lockstep::matrix

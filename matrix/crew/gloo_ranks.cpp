@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include "matrix/crew/crew.h"
@@ -13,6 +15,9 @@ namespace lockstep::matrix {
 namespace {
 
 constexpr const char* kThisHost = "127.0.0.1";
+// A trial may last half the time limit, and several followers be silent after it.
+constexpr double kPatiencePart = 1.0 / 16.0;
+constexpr std::chrono::milliseconds kLongestPatience{20000};
 
 std::unique_ptr<Seats> make_seats(backends::Coordinator& coordinator,
                                   const GlooRanksOptions& options) {
@@ -20,9 +25,13 @@ std::unique_ptr<Seats> make_seats(backends::Coordinator& coordinator,
   const std::vector<std::string> command = rank_command(
       options.program, launched ? options.host : kThisHost, coordinator.port(), options.timeout_s);
   if (!launched) return std::make_unique<LocalSeats>(command);
+  const auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::duration<double>(options.timeout_s * kPatiencePart));
   return std::make_unique<LaunchedSeats>(
       coordinator,
-      LaunchedSeats::Options{.command = command, .num_processes = options.num_processes});
+      LaunchedSeats::Options{.command = command,
+                             .num_processes = options.num_processes,
+                             .patience = std::min(kLongestPatience, patience)});
 }
 
 struct GlooRanks {

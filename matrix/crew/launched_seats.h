@@ -25,9 +25,7 @@ class LaunchedSeats : public Seats {
 
   void start(const backends::SeatId& id) override;
   std::string end(const backends::SeatId& id) override;
-  std::optional<std::string> early_end(const std::vector<backends::SeatId>& ids) override {
-    return own_.early_end(ids);
-  }
+  std::optional<std::string> early_end(const std::vector<backends::SeatId>& ids) override;
 
   // To every follower, once it is here. False where one has not come before `patience` is over.
   bool say_goodbye();
@@ -35,11 +33,18 @@ class LaunchedSeats : public Seats {
  private:
   int process_of(const backends::SeatId& id) const { return id.seat % options_.num_processes; }
   void give_order(int process, const Order& order);
+  bool is_here(int process);
+  std::optional<std::string> answer(int process, const std::string& key);
+
+  struct Follower {
+    std::uint64_t num_orders = 0;
+    std::string unanswered = {};  // key of what it did not answer in time
+  };
 
   backends::Coordinator& coordinator_;
   Options options_;
   LocalSeats own_;
-  std::vector<std::uint64_t> num_orders_;  // by process
+  std::vector<Follower> followers_;  // by process
 };
 
 }  // namespace lockstep::matrix

@@ -64,6 +64,8 @@ std::string ended_key(int rank, std::uint64_t generation) {
   return fmt::format("ended/{}/{}", rank, generation);
 }
 
+std::string arrived_key(int process) { return fmt::format("arrived/{}", process); }
+
 std::string parted_key(int process) { return fmt::format("parted/{}", process); }
 
 int follower_seat(int process) { return -process; }

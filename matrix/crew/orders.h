@@ -28,6 +28,8 @@ Order order_from_text(std::string_view text);
 std::string order_key(int process, std::uint64_t number);
 // Set by the follower: how the process of that rank and generation ended.
 std::string ended_key(int rank, std::uint64_t generation);
+// Set by the follower: it has come, and takes orders.
+std::string arrived_key(int process);
 // Set by the follower: it has heard the goodbye.
 std::string parted_key(int process);
 

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <sstream>
 
 #include "backends/coordinator/coordinator.h"
@@ -35,35 +36,50 @@ class GlooCommand : public ::testing::Test {
     options.insert(options.begin(), {"sweep", "spec.yaml", "--comm", "gloo"});
     return run_lockstep(options, folder.path());
   }
-  std::vector<matrix::CaseResult> results() const {
-    std::istringstream lines(read_text(folder.file("lockstep-out/tiny/results.jsonl")));
+  std::vector<matrix::CaseResult> results(const std::string& out = "lockstep-out/tiny") const {
+    std::istringstream lines(read_text(folder.file(out + "/results.jsonl")));
     std::vector<matrix::CaseResult> found;
     std::string line;
     while (std::getline(lines, line)) found.push_back(matrix::result_from_json(line));
     return found;
   }
 
+  struct Launched {
+    std::vector<TemporaryFolder> places;  // by rank
+    std::vector<pid_t> pids;
+  };
+
   // Starts `num` processes with a launcher's variables, each in a folder of its own but for the
-  // spec, and gives what they came to, by rank.
-  std::vector<CommandOutcome> launch(int num, const std::vector<std::string>& options) {
-    const std::string port = free_port();
+  // spec.
+  Launched start(int num,
+                 const std::string& port,
+                 const std::string& address,
+                 const std::vector<std::string>& options) {
     std::vector<std::string> words = {
         "sweep", folder.file("spec.yaml"), "--comm", "gloo", "--out", folder.file("out")};
     words.insert(words.end(), options.begin(), options.end());
-    std::vector<TemporaryFolder> places(static_cast<std::size_t>(num));
-    std::vector<pid_t> pids;
+    Launched launched{.places = std::vector<TemporaryFolder>(static_cast<std::size_t>(num)),
+                      .pids = {}};
     for (int rank = 0; rank < num; ++rank) {
-      pids.push_back(start_lockstep(words,
-                                    places[static_cast<std::size_t>(rank)].path(),
-                                    {"RANK=" + std::to_string(rank),
-                                     "WORLD_SIZE=" + std::to_string(num),
-                                     "LOCAL_RANK=" + std::to_string(rank),
-                                     "MASTER_ADDR=127.0.0.1",
-                                     "MASTER_PORT=" + port}));
+      launched.pids.push_back(start_lockstep(words,
+                                             launched.places[static_cast<std::size_t>(rank)].path(),
+                                             {"RANK=" + std::to_string(rank),
+                                              "WORLD_SIZE=" + std::to_string(num),
+                                              "LOCAL_RANK=" + std::to_string(rank),
+                                              "MASTER_ADDR=" + address,
+                                              "MASTER_PORT=" + port}));
     }
+    return launched;
+  }
+
+  // What they came to, by rank.
+  std::vector<CommandOutcome> launch(int num,
+                                     const std::vector<std::string>& options,
+                                     const std::string& address = "127.0.0.1") {
+    const Launched launched = start(num, free_port(), address, options);
     std::vector<CommandOutcome> outcomes;
-    for (std::size_t i = 0; i < pids.size(); ++i) {
-      outcomes.push_back(wait_for_lockstep(pids[i], places[i].path()));
+    for (std::size_t i = 0; i < launched.pids.size(); ++i) {
+      outcomes.push_back(wait_for_lockstep(launched.pids[i], launched.places[i].path()));
     }
     return outcomes;
   }
@@ -188,6 +204,59 @@ TEST_F(GlooCommand, FollowersAreDismissedWhenTheLeaderHasNothingToRun) {
   EXPECT_EQ(outcomes[0].exit_code, 2) << outcomes[0].err;
   EXPECT_NE(outcomes[0].err.find("tpp"), std::string::npos);
   EXPECT_EQ(outcomes[1].exit_code, 0) << outcomes[1].err;
+}
+
+TEST_F(GlooCommand, AFollowerThatDiesCostsOnlyWhatNeedsItsRanksAndIsNamedAtOnce) {
+  write_spec("axes: {tp: [1, 2], seed: [1, 2, 3, 4, 5, 6, 7, 8, 9]}\n");
+  const Launched launched = start(2, free_port(), "127.0.0.1", {});
+  ASSERT_TRUE(wait_for_lines(folder.file("out/results.jsonl"), 11, launched.pids[0]));
+  ::kill(launched.pids[1], SIGKILL);
+  const CommandOutcome outcome = wait_for_lockstep(launched.pids[0], launched.places[0].path());
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.out << outcome.err;
+  wait_for_lockstep(launched.pids[1], launched.places[1].path());
+  int num_errors = 0;
+  for (const matrix::CaseResult& result : results("out")) {
+    if (result.verdict == matrix::Verdict::kPass) continue;
+    ++num_errors;
+    EXPECT_EQ(result.verdict, matrix::Verdict::kError);
+    EXPECT_EQ(result.c.layout.tp, 2);
+    EXPECT_NE(result.reason.find("rank 1"), std::string::npos) << result.reason;
+    EXPECT_NE(result.reason.find("process 1 of the launcher is gone"), std::string::npos)
+        << result.reason;
+    EXPECT_LT(result.seconds, 10.0);  // of the time limit's 60
+  }
+  EXPECT_EQ(results("out").size(), 18U);
+  EXPECT_GT(num_errors, 0);
+}
+
+TEST_F(GlooCommand, AFollowerEndsSoonAfterItsLeaderWasKilled) {
+  write_spec("axes: {tp: [2], seed: [1, 2, 3, 4, 5, 6, 7, 8, 9]}\n");
+  const Launched launched = start(2, free_port(), "127.0.0.1", {});
+  ASSERT_TRUE(wait_for_lines(folder.file("out/results.jsonl"), 2, launched.pids[0]));
+  ::kill(launched.pids[0], SIGKILL);
+  const auto killed = std::chrono::steady_clock::now();
+  wait_for_lockstep(launched.pids[0], launched.places[0].path());
+  const CommandOutcome outcome = wait_for_lockstep(launched.pids[1], launched.places[1].path());
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_NE(outcome.err.find("no coordinator could be reached at 127.0.0.1"), std::string::npos)
+      << outcome.err;
+  EXPECT_LT(std::chrono::steady_clock::now() - killed, std::chrono::seconds{60});
+}
+
+TEST_F(GlooCommand, ALauncherMayGiveAnAddressOfIpv6) {
+  write_spec("axes: {tp: [2]}\n");
+  const std::vector<CommandOutcome> outcomes = launch(2, {}, "::1");
+  EXPECT_EQ(outcomes[0].exit_code, 0) << outcomes[0].out << outcomes[0].err;
+  EXPECT_EQ(outcomes[1].exit_code, 0) << outcomes[1].err;
+}
+
+TEST_F(GlooCommand, AnAddressThatIsNotTheLeadersIsALaunchThatFailed) {
+  write_spec("axes: {tp: [2]}\n");
+  const Launched launched = start(1, free_port(), "nowhere.invalid", {});
+  const CommandOutcome outcome = wait_for_lockstep(launched.pids[0], launched.places[0].path());
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_NE(outcome.err.find("MASTER_ADDR must be an address of rank 0's host"), std::string::npos)
+      << outcome.err;
 }
 
 TEST_F(GlooCommand, VariablesOfALauncherThatContradictEachOtherAreRefused) {
