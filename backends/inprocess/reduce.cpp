@@ -6,35 +6,13 @@
 #include <cstring>
 
 #include "backends/inprocess/streaming_copy.h"
-#include "core/tensor/bfloat16.h"
+#include "core/comm/element_ops.h"
 
 namespace lockstep::backends {
 namespace {
 
 // A tree keeps one block a level on the stack of a fiber: 13 levels of 4 KiB for 4,096 ranks.
 constexpr std::int64_t kBlockElements = 512;
-
-struct Sum {
-  static double of(double a, double b) { return a + b; }
-  static float of(float a, float b) { return a + b; }
-  static BF16 of(BF16 a, BF16 b) { return rounded_to_bf16(widened(a) + widened(b)); }
-  // Poison plus poison must not be undefined: wraps.
-  static std::int64_t of(std::int64_t a, std::int64_t b) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-  }
-};
-
-// NaN wins, whichever side it is on.
-struct Max {
-  template <typename T>
-  static T of(T m, T x) {
-    return (x > m || x != x) ? x : m;
-  }
-  static BF16 of(BF16 m, BF16 x) {
-    const float wide = widened(x);
-    return (wide > widened(m) || wide != wide) ? x : m;
-  }
-};
 
 template <typename T, typename Op>
 void combine(T* accumulated, const T* other, std::int64_t count) {
