@@ -25,7 +25,7 @@ enum class CollectiveKind {
   kBarrier,
 };
 
-enum class ReduceOp { kSum, kMax };
+enum class ReduceOp { kSum, kMax };  // NaN wins a maximum
 
 std::string_view name_of(CollectiveKind kind);  // all_reduce, reduce_scatter ...
 std::string_view name_of(ReduceOp op);
@@ -52,7 +52,8 @@ class Communicator {
 
   virtual const Group& group() const = 0;
   // Starts the calls. Buffers stay in use until the ticket has been waited for; only then are the
-  // outputs defined.
+  // outputs defined. InternalError for a call that call_rules.h or supports() refuses: then none of
+  // them is made, and the communicator can be used on.
   virtual Ticket submit(std::span<const CollectiveCall> calls) = 0;
 };
 

@@ -50,8 +50,7 @@ std::optional<std::string> LaunchedSeats::early_end(const std::vector<SeatId>& i
 }
 
 bool LaunchedSeats::is_here(int process) {
-  const SeatId seat{.seat = follower_seat(process), .generation = 0};
-  return coordinator_.wait_for_seats({seat}, std::chrono::milliseconds{0}, {});
+  return coordinator_.is_here({.seat = follower_seat(process), .generation = 0});
 }
 
 // None: it is gone or silent. One that is silent is waited for once, until it answers again: all
