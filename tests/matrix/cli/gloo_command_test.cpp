@@ -142,7 +142,7 @@ TEST_F(GlooCommand, CatchesAPlantedDefect) {
   }
 }
 
-TEST_F(GlooCommand, ARankKilledInMidSweepCostsItsCaseOnly) {
+TEST_F(GlooCommand, ARankKilledInMidSweepCostsTheCaseItRanAndNoOther) {
   std::string seeds;
   for (int i = 0; i < 12; ++i) seeds += (i == 0 ? "" : ", ") + std::to_string(i);
   write_spec("axes: {seed: [" + seeds + "], tp: [2]}\n");
@@ -155,9 +155,8 @@ TEST_F(GlooCommand, ARankKilledInMidSweepCostsItsCaseOnly) {
   ASSERT_EQ(ranks.size(), 2U);
   ::kill(std::stoi(ranks.back()), SIGKILL);
   const CommandOutcome outcome = wait_for_lockstep(sweep, folder.path());
-  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   ASSERT_EQ(results().size(), 12U);
-  int num_errors = 0;
+  int num_errors = 0;  // none where it died between two cases: crew_test tells these apart
   for (const matrix::CaseResult& result : results()) {
     if (result.verdict == matrix::Verdict::kPass) continue;
     ++num_errors;
@@ -165,7 +164,8 @@ TEST_F(GlooCommand, ARankKilledInMidSweepCostsItsCaseOnly) {
     EXPECT_EQ(result.reason.find("rank 1 (tp 1) was lost: killed by signal 9 (Killed)"), 0U)
         << result.reason;
   }
-  EXPECT_EQ(num_errors, 1);
+  EXPECT_LE(num_errors, 1);
+  EXPECT_EQ(outcome.exit_code, num_errors) << outcome.err;
 }
 
 TEST_F(GlooCommand, NoRankOutlivesASweepThatIsKilled) {
