@@ -112,9 +112,10 @@ int lead_confirm(const Arguments& arguments) {
   ResultsFile results(confirmation_folder(arguments));
   Confirmation confirmation = confirm(swept, choice, options, results);
   confirmation.name = name;
-  results.write_beside(kJsonFile, confirmation_to_json(confirmation) + "\n");
+  const std::string json = confirmation_to_json(confirmation) + "\n";
+  results.write_beside(kJsonFile, json);
   if (format == "json") {
-    print_out(confirmation_to_json(confirmation) + "\n");
+    print_out(json);
   } else {
     if (!confirmation.cases.empty()) {
       print_out(table_text(confirmation_rows(confirmation), terminal_width(), "where") + "\n");
