@@ -8,11 +8,11 @@
 namespace lockstep {
 
 struct Sum {
-  static double of(double a, double b) { return a + b; }
-  static float of(float a, float b) { return a + b; }
-  static BF16 of(BF16 a, BF16 b) { return rounded_to_bf16(widened(a) + widened(b)); }
+  static constexpr double of(double a, double b) { return a + b; }
+  static constexpr float of(float a, float b) { return a + b; }
+  static constexpr BF16 of(BF16 a, BF16 b) { return rounded_to_bf16(widened(a) + widened(b)); }
   // Poison plus poison must not be undefined: wraps.
-  static std::int64_t of(std::int64_t a, std::int64_t b) {
+  static constexpr std::int64_t of(std::int64_t a, std::int64_t b) {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
   }
 };
@@ -20,10 +20,10 @@ struct Sum {
 // NaN wins, whichever side it is on.
 struct Max {
   template <typename T>
-  static T of(T m, T x) {
+  static constexpr T of(T m, T x) {
     return (x > m || x != x) ? x : m;
   }
-  static BF16 of(BF16 m, BF16 x) {
+  static constexpr BF16 of(BF16 m, BF16 x) {
     const float wide = widened(x);
     return (wide > widened(m) || wide != wide) ? x : m;
   }

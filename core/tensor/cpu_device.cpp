@@ -6,16 +6,13 @@
 #include <cstdint>
 #include <new>
 
+#include "core/tensor/poison.h"
 #include "core/tensor/storage.h"
 
 namespace lockstep {
 namespace {
 
 constexpr std::align_val_t kAlignment{Storage::kAlignment};
-
-// Reads as NaN in every floating type, as a huge negative number in an integer that range checks
-// catch: all bits set would be -1, a plausible index.
-constexpr std::uint64_t kPoison = 0xfff7fff7fff7fff7ULL;
 
 void poison(std::byte* block, std::size_t bytes) {
   std::fill_n(reinterpret_cast<std::uint64_t*>(block), bytes / sizeof(std::uint64_t), kPoison);

@@ -46,6 +46,7 @@ struct Cost {
 // What a body may need of the device it runs on.
 struct LaunchTarget {
   void* native_stream = nullptr;  // cudaStream_t on a GPU
+  void* native_blas = nullptr;    // cublasHandle_t of that stream
 };
 
 struct Launch {

@@ -1,0 +1,4 @@
+#include "core/ops/cuda/bodies.h"
+#include "core/ops/cuda/element.cuh"
+
+namespace lockstep::cuda {}

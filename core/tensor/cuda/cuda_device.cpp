@@ -1,0 +1,126 @@
+// Launches enqueued on streams.
+#include "core/tensor/cuda/cuda_device.h"
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+#include <thread>
+
+#include "core/base/errors.h"
+#include "core/tensor/cuda/poison.h"
+#include "core/tensor/storage.h"
+
+namespace lockstep {
+namespace {
+
+cudaStream_t stream_of(const Lane& lane) { return static_cast<cudaStream_t>(lane.stream); }
+
+std::string at(std::string_view label) { return "'" + std::string(label) + "'"; }
+
+// An event that is destroyed while work on it is pending lives until that is done.
+class Event {
+ public:
+  Event() { check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "an event"); }
+  ~Event() { cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace
+
+CudaDevice::CudaDevice(Gpu& gpu) : gpu_(gpu) {}
+
+CudaDevice::~CudaDevice() {
+  for (const auto& queue : queues_) {
+    if (queue != nullptr) gpu_.give_back(queue->lane);
+  }
+}
+
+CudaDevice::Queue& CudaDevice::queue_of(Stream stream) {
+  const auto index = static_cast<std::size_t>(stream.value);
+  if (index >= queues_.size()) queues_.resize(index + 1);
+  if (queues_[index] == nullptr) {
+    auto queue = std::make_unique<Queue>();
+    queue->device = this;
+    queue->lane = gpu_.take_lane();
+    queues_[index] = std::move(queue);
+  }
+  return *queues_[index];
+}
+
+void* CudaDevice::native_stream(Stream stream) { return queue_of(stream).lane.stream; }
+
+void CudaDevice::Queue::wait(std::uint64_t, Stream stream, std::string_view label) {
+  const Queue& waiting = device->queue_of(stream);
+  if (&waiting == this) return;
+  const Event event;
+  check_cuda(cudaEventRecord(event.get(), stream_of(lane)), at(label));
+  check_cuda(cudaStreamWaitEvent(stream_of(waiting.lane), event.get(), 0), at(label));
+}
+
+void CudaDevice::allocate(Storage& storage, const Queue& queue) {
+  if (storage.num_bytes() == 0) return;
+  void* memory = nullptr;
+  const auto bytes = static_cast<std::size_t>(storage.num_bytes());
+  check_cuda(cudaMallocAsync(&memory, bytes, stream_of(queue.lane)),
+             "allocating " + std::to_string(bytes) + " bytes for " + at(storage.label()));
+  storage.set_data(static_cast<std::byte*>(memory));
+  poison_on_gpu(storage.data(), storage.num_bytes(), queue.lane.stream);
+}
+
+// A wait that may be given up polls: a blocking one could never be.
+void CudaDevice::wait_on_host(const Queue& queue, std::string_view label) {
+  constexpr int kPollsBetweenWatches = 64;
+  cudaError_t state = cudaErrorNotReady;
+  for (int polls = 1; state == cudaErrorNotReady; ++polls) {
+    state = cudaStreamQuery(stream_of(queue.lane));
+    if (state != cudaErrorNotReady || polls % kPollsBetweenWatches != 0) continue;
+    if (watch_) watch_();
+    std::this_thread::yield();
+  }
+  check_cuda(state, "waiting for what " + at(label) + " reads");
+}
+
+void CudaDevice::finish() {
+  gpu_.enter();
+  for (const auto& queue : queues_) {
+    if (queue != nullptr) wait_on_host(*queue, "the end");
+  }
+}
+
+Ticket CudaDevice::launch(const Launch& launch) {
+  gpu_.enter();
+  Queue& queue = queue_of(launch.stream);
+  const LaunchTarget target{.native_stream = queue.lane.stream, .native_blas = queue.lane.blas};
+  switch (launch.kind) {
+    case LaunchKind::kHostRead:
+      wait_on_host(queue, launch.label);
+      [[fallthrough]];
+    case LaunchKind::kKernel:
+      launch.body(target);
+      break;
+    case LaunchKind::kWait:
+      if (launch.ticket.source != nullptr) {
+        launch.ticket.source->wait(launch.ticket.sequence, launch.stream, launch.label);
+      }
+      break;
+    case LaunchKind::kAllocate:
+      allocate(*launch.writes[0].storage, queue);
+      break;
+    case LaunchKind::kFree: {
+      Storage& storage = *launch.writes[0].storage;
+      // Runs in destructors: after a fault of the GPU nothing can be freed, and it was told before.
+      if (storage.data() != nullptr) cudaFreeAsync(storage.data(), stream_of(queue.lane));
+      storage.set_data(nullptr);
+      return {};
+    }
+  }
+  check_cuda(cudaGetLastError(), at(launch.label));
+  return {.source = &queue, .sequence = ++queue.num_launches};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,122 @@
+// GPUs by CUDA's runtime, products by cuBLAS.
+#include "core/tensor/cuda/gpu.h"
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <limits>
+
+#include "core/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+void check_blas(cublasStatus_t status, const std::string& doing) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw CudaError(doing + ": cuBLAS: " + cublasGetStatusString(status));
+}
+
+// What was freed stays in the pool. A block is used again on another stream only once that is known
+// to be safe: a wait that the pool puts between two ranks' streams could close a circle with a
+// collective's.
+void set_up_pool(int ordinal) {
+  cudaMemPool_t pool = nullptr;
+  check_cuda(cudaDeviceGetDefaultMemPool(&pool, ordinal), "the GPU's memory pool");
+  std::uint64_t kept = std::numeric_limits<std::uint64_t>::max();
+  check_cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept),
+             "setting the memory pool's threshold");
+  int no = 0;
+  check_cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowInternalDependencies, &no),
+             "setting the memory pool's reuse");
+}
+
+Lane make_lane() {
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+  cublasHandle_t blas = nullptr;
+  check_blas(cublasCreate(&blas), "making a handle");
+  check_blas(cublasSetStream(blas, stream), "binding a handle to its stream");
+  // No f32 product goes through tf32, no bf16 one sums in bf16.
+  const auto mode = static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
+                                              CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+  check_blas(cublasSetMathMode(blas, mode), "setting a handle's arithmetic");
+  return {.stream = stream, .blas = blas};
+}
+
+}  // namespace
+
+void check_cuda(int error, const std::string& doing) {
+  if (error == cudaSuccess) return;
+  throw CudaError(doing + ": " + cudaGetErrorString(static_cast<cudaError_t>(error)));
+}
+
+int num_gpus() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+  cudaGetLastError();  // else the next call would be blamed
+  return 0;
+}
+
+std::string why_no_cuda() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaSuccess && count > 0) return "";
+  cudaGetLastError();
+  return std::string("this machine has no GPU that CUDA can use: ") +
+         (error == cudaSuccess ? "none is visible" : cudaGetErrorString(error));
+}
+
+std::string cuda_version() {
+  int driver = 0;
+  const bool has_driver = cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0;
+  return version_text(CUDART_VERSION) +
+         (has_driver ? ", driver " + version_text(driver) : ", no driver");
+}
+
+Gpu::Gpu(int ordinal) : ordinal_(ordinal) {
+  if (const std::string why = why_no_cuda(); !why.empty()) throw UsageError(why);
+  if (ordinal < 0 || ordinal >= num_gpus()) {
+    throw UsageError("there is no GPU " + std::to_string(ordinal) + "; this process sees " +
+                     std::to_string(num_gpus()));
+  }
+  enter();
+  set_up_pool(ordinal);
+}
+
+Gpu::~Gpu() {
+  cudaSetDevice(ordinal_);
+  for (const Lane& lane : lanes_) {
+    cublasDestroy(static_cast<cublasHandle_t>(lane.blas));
+    cudaStreamDestroy(static_cast<cudaStream_t>(lane.stream));
+  }
+}
+
+void Gpu::enter() const { check_cuda(cudaSetDevice(ordinal_), "choosing the GPU"); }
+
+Lane Gpu::take_lane() {
+  const std::lock_guard guard(mutex_);
+  if (free_lanes_.empty()) {
+    enter();
+    lanes_.push_back(make_lane());
+    free_lanes_.push_back(lanes_.back());
+  }
+  const Lane lane = free_lanes_.back();
+  free_lanes_.pop_back();
+  return lane;
+}
+
+void Gpu::give_back(const Lane& lane) {
+  const std::lock_guard guard(mutex_);
+  free_lanes_.push_back(lane);
+}
+
+bool Gpu::is_lost() const {
+  return cudaSetDevice(ordinal_) != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,34 @@
+// In a build without CUDA: the same functions, which say so.
+#include "core/base/errors.h"
+#include "core/tensor/cuda/cuda_device.h"
+
+namespace lockstep {
+namespace {
+
+[[noreturn]] void refuse() { throw UsageError(why_no_cuda()); }
+
+}  // namespace
+
+std::string why_no_cuda() {
+  return "this build has no CUDA: install NVIDIA's CUDA toolkit (nvcc, cuBLAS) and build again";
+}
+
+std::string cuda_version() { return "not in this build"; }
+int num_gpus() { return 0; }
+void check_cuda(int, const std::string&) { refuse(); }
+
+Gpu::Gpu(int ordinal) : ordinal_(ordinal) { refuse(); }
+Gpu::~Gpu() = default;
+void Gpu::enter() const { refuse(); }
+Lane Gpu::take_lane() { refuse(); }
+void Gpu::give_back(const Lane&) { refuse(); }
+bool Gpu::is_lost() const { return true; }
+
+CudaDevice::CudaDevice(Gpu& gpu) : gpu_(gpu) { refuse(); }
+CudaDevice::~CudaDevice() = default;
+void* CudaDevice::native_stream(Stream) { refuse(); }
+void CudaDevice::finish() { refuse(); }
+Ticket CudaDevice::launch(const Launch&) { refuse(); }
+void CudaDevice::Queue::wait(std::uint64_t, Stream, std::string_view) { refuse(); }
+
+}  // namespace lockstep
