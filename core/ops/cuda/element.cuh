@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 #include "core/base/errors.h"
@@ -53,6 +54,22 @@ void with_type(DType dtype, const Body& body) {
       break;
   }
   throw InternalError("no kernel computes on elements of type " + std::string(name_of(dtype)));
+}
+
+// Calls body(ElementType<Bits>) with an integer of an element's size: for what moves elements of
+// any type as they are.
+template <typename Body>
+void with_bits(DType dtype, const Body& body) {
+  switch (element_bytes(dtype)) {
+    case 8:
+      return body(ElementType<std::uint64_t>{});
+    case 4:
+      return body(ElementType<std::uint32_t>{});
+    case 2:
+      return body(ElementType<std::uint16_t>{});
+    default:
+      throw InternalError("no kernel moves elements of type " + std::string(name_of(dtype)));
+  }
 }
 
 inline constexpr int kThreads = 256;
