@@ -10,6 +10,7 @@
 #include "backends/gloo/transport.h"
 #include "core/base/errors.h"
 #include "core/config/case_json.h"
+#include "core/tensor/cpu_device.h"
 #include "matrix/crew/rank_result_bytes.h"
 #include "simulator/defects/defect.h"
 #include "simulator/runtime/rank_program.h"
@@ -31,10 +32,13 @@ std::string run_program(const RankProcessOptions& options,
   const Case c = case_from_json(order.request);
   const Mesh mesh(c.layout);
   const sim::TrialSetup setup = sim::make_edited_setup(c);
+  CpuDevice device;
   RankResult result;
   const std::unique_ptr<Transport> transport =
       backends::make_gloo_transport(client, connections, order);
-  options.program({.rank = order.rank, .mesh = mesh, .c = c, .setup = setup}, *transport, result);
+  options.program({.rank = order.rank, .mesh = mesh, .c = c, .setup = setup, .device = device},
+                  *transport,
+                  result);
   return to_bytes(result);
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/config/fields.h"
+#include "core/ops/cpu/kernels.h"
 #include "simulator/defects/rows.h"
 #include "simulator/defects/trial_setup.h"
 
@@ -58,8 +59,10 @@ const Defect& find_defect(std::string_view id) {
       (nearest.empty() ? "; see 'lockstep list defects'" : "; did you mean '" + nearest + "'?"));
 }
 
-TrialSetup make_edited_setup(const Case& c) {
-  TrialSetup setup = make_setup(c);
+TrialSetup make_edited_setup(const Case& c) { return make_edited_setup(c, cpu_kernels()); }
+
+TrialSetup make_edited_setup(const Case& c, const KernelTable& kernels) {
+  TrialSetup setup = make_setup(c, kernels);
   for (const std::string& id : c.defects) find_defect(id).edit(c, setup);
   return setup;
 }

@@ -7,6 +7,10 @@
 
 #include "core/config/case.h"
 
+namespace lockstep {
+struct KernelTable;
+}
+
 namespace lockstep::sim {
 
 struct TrialSetup;
@@ -29,5 +33,7 @@ const Defect& find_defect(std::string_view id);
 
 // The setup of a case with all of its defects edited in, in the order in which the case names them.
 TrialSetup make_edited_setup(const Case& c);
+// With the kernels of another device than the CPU.
+TrialSetup make_edited_setup(const Case& c, const KernelTable& kernels);
 
 }  // namespace lockstep::sim

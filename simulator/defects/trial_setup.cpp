@@ -17,10 +17,12 @@ bool is_planned(const std::string& label) {
 
 }  // namespace
 
-TrialSetup make_setup(const Case& c) {
+TrialSetup make_setup(const Case& c) { return make_setup(c, cpu_kernels()); }
+
+TrialSetup make_setup(const Case& c, const KernelTable& kernels) {
   return {.plans = make_plans(c),
           .dtype = dtype_of(c.recipe.dtype),
-          .kernels = cpu_kernels(),
+          .kernels = kernels,
           .dropped_calls = {}};
 }
 

@@ -17,7 +17,9 @@ struct TrialSetup {
   std::vector<std::string> dropped_calls;
 };
 
+// On the CPU, or with the kernels of another device.
 TrialSetup make_setup(const Case& c);
+TrialSetup make_setup(const Case& c, const KernelTable& kernels);
 
 // The plans' text, and a line for each drop that meets a label of the plans: what a setup does. An
 // edit that leaves it unchanged is inert.

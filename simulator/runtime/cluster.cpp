@@ -10,6 +10,7 @@
 
 #include "backends/inprocess/rendezvous.h"
 #include "core/base/errors.h"
+#include "core/tensor/cpu_device.h"
 #include "simulator/runtime/rank_runner.h"
 
 namespace lockstep::sim {
@@ -45,7 +46,8 @@ struct RankOutcome {
 RankOutcome run_rank(Rank rank,
                      Transport& transport,
                      const std::function<void(RankSeat&)>& program) {
-  RankSeat seat{.rank = rank, .transport = transport};
+  CpuDevice device;
+  RankSeat seat{.rank = rank, .transport = transport, .device = device};
   try {
     program(seat);
     return {};

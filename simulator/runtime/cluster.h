@@ -12,6 +12,10 @@
 #include "core/comm/mesh.h"
 #include "core/config/case.h"
 
+namespace lockstep {
+class Gpu;
+}
+
 namespace lockstep::sim {
 
 // What a rank runs on. Fibers take turns on one thread; threads run at the same time. Both give the
@@ -23,6 +27,7 @@ struct ClusterOptions {
   ReductionOrder reduction_order = ReductionOrder::kRank;
   Completion completion = Completion::kEarly;
   std::uint64_t schedule_seed = 0;  // which ready rank runs next; shuffled sums; seeded completion
+  Gpu* gpu = nullptr;               // on which all ranks compute; none: on the CPU
 };
 
 struct ClusterReport {
@@ -35,6 +40,7 @@ struct ClusterReport {
 struct RankSeat {
   Rank rank;
   Transport& transport;
+  Device& device;  // its own
 };
 
 // Returns when every rank has returned, thrown, or been cancelled. Never throws for what a rank

@@ -1,8 +1,7 @@
-// Device, defects' drops and communicators of one rank, then its training.
+// Defects' drops and communicators of one rank, then its training.
 #include "simulator/runtime/rank_program.h"
 
 #include "core/base/digest.h"
-#include "core/tensor/cpu_device.h"
 #include "core/train/trainer.h"
 #include "simulator/defects/dropping_transport.h"
 
@@ -11,15 +10,15 @@ namespace lockstep::sim {
 // What stands between the training program and the backend, in one order: program, defects' drops,
 // backend.
 void run_rank_program(const RankProgram& program, Transport& transport, RankResult& result) {
-  CpuDevice device;
   DroppingTransport dropping(transport, program.setup.dropped_calls);
   const Communicators communicators(dropping, program.mesh, program.rank);
-  const RankContext context{
-      .rank = program.rank,
-      .mesh = program.mesh,
-      .ops = {.device = device, .kernels = program.setup.kernels, .dtype = program.setup.dtype},
-      .communicators = communicators,
-      .mappings = program.setup.plans.mappings};
+  const RankContext context{.rank = program.rank,
+                            .mesh = program.mesh,
+                            .ops = {.device = program.device,
+                                    .kernels = program.setup.kernels,
+                                    .dtype = program.setup.dtype},
+                            .communicators = communicators,
+                            .mappings = program.setup.plans.mappings};
   train(context, program.c, program.setup.plans, result);
 }
 

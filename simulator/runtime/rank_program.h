@@ -16,7 +16,8 @@ struct RankProgram {
   Rank rank;
   const Mesh& mesh;
   const Case& c;
-  const TrialSetup& setup;
+  const TrialSetup& setup;  // its kernels are the device's
+  Device& device;
 };
 
 // Each finished step is appended to `result` at once.

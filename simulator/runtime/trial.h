@@ -24,6 +24,7 @@ std::optional<std::string> why_unfinished(const ClusterReport& report);
 
 struct TrialOptions {
   RankHost host = RankHost::kFibers;
+  Gpu* gpu = nullptr;  // on which all ranks compute; none: on the CPU
 };
 
 // Plans the case, edits its defects into the plans, and runs it. The case must be legal (rules.h).

@@ -8,6 +8,7 @@
 #include "backends/coordinator/client.h"
 #include "backends/gloo/transport.h"
 #include "core/base/errors.h"
+#include "core/tensor/cpu_device.h"
 
 namespace lockstep::test {
 namespace {

@@ -37,8 +37,8 @@ sim::ClusterReport spawn_ranks(const Layout& layout,
                                const sim::ClusterOptions& options) {
   const Mesh mesh(layout);
   return sim::run_cluster(mesh, options, [&](sim::RankSeat& seat) {
-    CpuDevice device;
-    TestRank rank{.rank = seat.rank, .transport = seat.transport, .device = device, .mesh = mesh};
+    TestRank rank{
+        .rank = seat.rank, .transport = seat.transport, .device = seat.device, .mesh = mesh};
     program(rank);
   });
 }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/comm/mesh.h"
-#include "core/tensor/cpu_device.h"
 #include "core/tensor/tensor.h"
 #include "simulator/runtime/cluster.h"
 #include "tests/support/tensor_values.h"
@@ -19,7 +18,7 @@ namespace lockstep::test {
 struct TestRank {
   Rank rank;
   Transport& transport;
-  CpuDevice& device;
+  Device& device;
   const Mesh& mesh;
 
   // A communicator of this rank's group of that kind, which must exist.

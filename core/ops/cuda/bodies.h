@@ -1,5 +1,5 @@
-// The CUDA kernels' bodies, one file an area; only the table beside it names them. Each enqueues on the
-// target's stream and returns.
+// The CUDA kernels' bodies, one file an area; only the table beside it names them. Each enqueues on
+// the target's stream and returns.
 #pragma once
 
 #include "core/ops/kernels.h"

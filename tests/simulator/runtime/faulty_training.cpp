@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/ops/cpu/kernels.h"
-#include "core/tensor/cpu_device.h"
 #include "core/train/trainer.h"
 
 namespace lockstep::test {
@@ -74,14 +73,14 @@ sim::ClusterReport train_with_faults(const Case& c,
   const Plans plans = make_plans(c);
   const KernelTable kernels = cpu_kernels();
   return sim::run_cluster(mesh, options, [&](sim::RankSeat& seat) {
-    CpuDevice device;
     FaultyTransport transport(seat.transport, seat.rank, faults);
     const Communicators communicators(transport, mesh, seat.rank);
-    const RankContext context{.rank = seat.rank,
-                              .mesh = mesh,
-                              .ops = {.device = device, .kernels = kernels, .dtype = DType::kF64},
-                              .communicators = communicators,
-                              .mappings = plans.mappings};
+    const RankContext context{
+        .rank = seat.rank,
+        .mesh = mesh,
+        .ops = {.device = seat.device, .kernels = kernels, .dtype = DType::kF64},
+        .communicators = communicators,
+        .mappings = plans.mappings};
     RankResult result;
     train(context, c, plans, result);
   });
