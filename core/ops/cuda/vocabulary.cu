@@ -87,7 +87,8 @@ __global__ void __launch_bounds__(kThreads) embedding_backward_kernel(MatchingRo
   for (std::int64_t unit = blockIdx.x; unit < rows * tiles; unit += gridDim.x) {
     const std::int64_t row = unit / tiles;
     const std::int64_t first = unit % tiles * kTileColumns;
-    const std::int64_t count = std::min(kTileColumns, width - first);
+    const std::int64_t left = width - first;
+    const std::int64_t count = left < kTileColumns ? left : kTileColumns;
     for (std::int64_t i = threadIdx.x; i < count; i += kThreads) sums[i] = 0;
     matching.add_to(sums, first_row + row, first, count);
     T* const dweight = dweight_VH + row * width + first;
