@@ -75,10 +75,12 @@ void CudaDevice::allocate(Storage& storage, const Queue& queue) {
 // A wait that may be given up polls: a blocking one could never be.
 void CudaDevice::wait_on_host(const Queue& queue, std::string_view label) {
   constexpr int kPollsBetweenWatches = 64;
-  cudaError_t state = cudaErrorNotReady;
-  for (int polls = 1; state == cudaErrorNotReady; ++polls) {
+  cudaError_t state = cudaSuccess;
+  for (int polls = 1;; ++polls) {
     state = cudaStreamQuery(stream_of(queue.lane));
-    if (state != cudaErrorNotReady || polls % kPollsBetweenWatches != 0) continue;
+    if (state != cudaErrorNotReady) break;
+    cudaGetLastError();  // "not ready" counts as an error there, and the next launch reads it
+    if (polls % kPollsBetweenWatches != 0) continue;
     if (watch_) watch_();
     std::this_thread::yield();
   }

@@ -52,6 +52,7 @@ Lane make_lane() {
 
 void check_cuda(int error, const std::string& doing) {
   if (error == cudaSuccess) return;
+  cudaGetLastError();  // told here: else the next launch would be blamed
   throw CudaError(doing + ": " + cudaGetErrorString(static_cast<cudaError_t>(error)));
 }
 
