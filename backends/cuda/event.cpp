@@ -1,0 +1,30 @@
+// Events without times.
+#include "backends/cuda/event.h"
+
+#include <cuda_runtime_api.h>
+
+#include "core/tensor/cuda/gpu.h"
+
+namespace lockstep::backends {
+
+GpuEvent::GpuEvent() {
+  cudaEvent_t event = nullptr;
+  check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event");
+  event_ = event;
+}
+
+// One that is waited for lives until that is over.
+GpuEvent::~GpuEvent() { cudaEventDestroy(static_cast<cudaEvent_t>(event_)); }
+
+void GpuEvent::record(void* stream) {
+  check_cuda(cudaEventRecord(static_cast<cudaEvent_t>(event_), static_cast<cudaStream_t>(stream)),
+             "recording an event");
+}
+
+void GpuEvent::hold_back(void* stream) const {
+  check_cuda(
+      cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), static_cast<cudaEvent_t>(event_), 0),
+      "making a stream wait for an event");
+}
+
+}  // namespace lockstep::backends

@@ -1,0 +1,25 @@
+// An order between streams of GPUs, kept by the GPU: the host waits for nothing.
+#pragma once
+
+namespace lockstep::backends {
+
+// A point in a stream's work that other streams wait for. It may be recorded anew while some still
+// wait for what it was before. A build without CUDA has it too: there it is a UsageError.
+class GpuEvent {
+ public:
+  // On the GPU that the calling thread has entered.
+  GpuEvent();
+  ~GpuEvent();
+  GpuEvent(const GpuEvent&) = delete;
+  GpuEvent& operator=(const GpuEvent&) = delete;
+
+  // After all that is on `stream`, a cudaStream_t, by now. CudaError where that fails.
+  void record(void* stream);
+  // What is enqueued on `stream` from now on runs after the point recorded last.
+  void hold_back(void* stream) const;
+
+ private:
+  void* event_ = nullptr;  // cudaEvent_t
+};
+
+}  // namespace lockstep::backends
