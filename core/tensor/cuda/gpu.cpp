@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "core/base/errors.h"
 
@@ -77,6 +78,32 @@ std::string cuda_version() {
   const bool has_driver = cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0;
   return version_text(CUDART_VERSION) +
          (has_driver ? ", driver " + version_text(driver) : ", no driver");
+}
+
+std::string cublas_version() {
+  std::string text;
+  for (const libraryPropertyType part : {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL}) {
+    int number = 0;
+    check_blas(cublasGetProperty(part, &number), "its version");
+    text += (text.empty() ? "" : ".") + std::to_string(number);
+  }
+  return text;
+}
+
+std::vector<GpuName> gpu_names() {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::vector<GpuName> names;
+  for (int ordinal = 0; ordinal < num_gpus(); ++ordinal) {
+    cudaDeviceProp properties{};
+    check_cuda(cudaGetDeviceProperties(&properties, ordinal), "asking for a GPU's name");
+    GpuName name{.model = properties.name, .id = ""};
+    for (const char byte : properties.uuid.bytes) {
+      const auto value = static_cast<unsigned char>(byte);
+      name.id += {kDigits[value >> 4U], kDigits[value & 15U]};
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
 }
 
 Gpu::Gpu(int ordinal) : ordinal_(ordinal) {

@@ -21,8 +21,17 @@ class CudaError : public std::runtime_error {
 std::string why_no_cuda();
 // "13.0, driver 13.0", "13.0, no driver", or "not in this build".
 std::string cuda_version();
+// "13.1.0", or "not in this build".
+std::string cublas_version();
 // That this process sees; 0 without CUDA.
 int num_gpus();
+
+struct GpuName {
+  std::string model;  // "NVIDIA H200"
+  std::string id;     // hexadecimal digits; the same for whoever sees the GPU, on whatever host
+};
+// By ordinal; none without CUDA.
+std::vector<GpuName> gpu_names();
 
 // An ordered queue of work and the cuBLAS handle that works on it: never used apart, so that a
 // handle's workspace has one user.

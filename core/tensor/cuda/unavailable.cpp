@@ -14,7 +14,9 @@ std::string why_no_cuda() {
 }
 
 std::string cuda_version() { return "not in this build"; }
+std::string cublas_version() { return "not in this build"; }
 int num_gpus() { return 0; }
+std::vector<GpuName> gpu_names() { return {}; }
 void check_cuda(int, const std::string&) { refuse(); }
 
 Gpu::Gpu(int ordinal) : ordinal_(ordinal) { refuse(); }
