@@ -215,6 +215,14 @@ void CoordinatorClient::done(const Go& go) {
   impl_->sender.add(frame_of(FromRank(Done{.go = go})));
 }
 
+bool CoordinatorClient::is_trial_over() {
+  impl_->on_line([this] {
+    while (!impl_->is_over && impl_->read(std::chrono::steady_clock::now())) {
+    }
+  });
+  return impl_->is_over;
+}
+
 void CoordinatorClient::returned(std::string_view result) {
   impl_->end({.kind = EndKind::kReturned, .text = std::string(result)});
 }

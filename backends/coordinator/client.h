@@ -39,6 +39,10 @@ struct TrialOrder {
   std::uint64_t number = 0;  // of the coordinator's trials, from 1
   Rank rank;
   int world = 1;
+  // That of the last trial of as many ranks, where that ended well and the same processes serve
+  // these; else a new one. What ranks have connected among them is used again under an equal one
+  // only.
+  std::uint64_t lineup = 0;
   std::string request;  // bytes of whoever gave the order
 };
 
@@ -90,6 +94,8 @@ class CoordinatorClient {
   Go next_go();
   // Sent with the next wait, or heartbeat, at the latest.
   void done(const Go& go);
+  // By what has come so far; does not block.
+  bool is_trial_over();
 
   // The program's end, one of them. `result` is bytes for whoever gave the order.
   void returned(std::string_view result);

@@ -32,6 +32,12 @@ struct Seat {
   bool spent = false;
 };
 
+// Who served the last trial of some number of ranks.
+struct Lineup {
+  std::vector<SeatId> seats;  // none: that trial did not end well
+  std::uint64_t number = 0;
+};
+
 struct TrialUnderWay {
   TrialUnderWay(const Trial::Options& options,
                 std::map<SeatId, Rank> rank_of_seat,
@@ -156,10 +162,18 @@ struct Coordinator::Impl {
     told.insert(id.seat);
   }
 
+  // The number under which they may use again what they have connected.
+  std::uint64_t lineup_of(const std::vector<SeatId>& chosen) {
+    Lineup& lineup = lineups[chosen.size()];
+    if (lineup.seats != chosen) lineup = {.seats = chosen, .number = ++num_lineups};
+    return lineup.number;
+  }
+
   void give_orders(const std::vector<SeatId>& chosen,
                    const std::string& request,
                    const TrialLimits& limits) {
     const std::int64_t heartbeat_ms = Trial::heartbeat_interval(limits).count();
+    const std::uint64_t lineup = lineup_of(chosen);
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const Rank rank{static_cast<int>(i)};
       if (!are_here({chosen[i]})) {
@@ -169,6 +183,7 @@ struct Coordinator::Impl {
       const TrialOrder order{.number = num_trials,
                              .rank = rank,
                              .world = static_cast<int>(chosen.size()),
+                             .lineup = lineup,
                              .request = request};
       lines.send(seats.at(chosen[i]).line,
                  frame_of(Order{.order = order, .heartbeat_ms = heartbeat_ms}));
@@ -183,6 +198,7 @@ struct Coordinator::Impl {
       lines.send(seat->second.line, frame_of(Abort{.trial = num_trials}));
     }
     TrialOutcome outcome = under_way->trial.finish(Clock::now());
+    if (!outcome.findings.empty()) lineups[under_way->ranks.size()].seats.clear();
     under_way.reset();
     return outcome;
   }
@@ -194,6 +210,8 @@ struct Coordinator::Impl {
   std::set<int> told;  // seats, of the goodbye
   bool says_goodbye = false;
   std::uint64_t num_trials = 0;
+  std::uint64_t num_lineups = 0;
+  std::map<std::size_t, Lineup> lineups;  // by number of ranks
   std::optional<TrialUnderWay> under_way;
   Lines lines;
 };

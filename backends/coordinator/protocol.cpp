@@ -118,6 +118,7 @@ void fields(Bytes& bytes, Order& order) {
   bytes.number(order.order.number);
   bytes.number(order.order.rank.value);
   bytes.number(order.order.world);
+  bytes.number(order.order.lineup);
   bytes.text(order.order.request);
   bytes.number(order.heartbeat_ms);
 }

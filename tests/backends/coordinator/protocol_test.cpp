@@ -54,6 +54,20 @@ TEST(Protocol, AGroupAndAGoKeepTheirNumbers) {
   EXPECT_EQ(std::get<Go>(coordinator_message(payload_of(frame_of(FromCoordinator(go))))), go);
 }
 
+TEST(Protocol, AnOrderKeepsAllThatARankIsTold) {
+  const TrialOrder order{.number = 7, .rank = Rank{2}, .world = 4, .lineup = 5, .request = "x"};
+  const std::string payload =
+      payload_of(frame_of(FromCoordinator(Order{.order = order, .heartbeat_ms = 250})));
+  const FromCoordinator message = coordinator_message(payload);
+  const auto& its = std::get<Order>(message);
+  EXPECT_EQ(its.order.number, 7U);
+  EXPECT_EQ(its.order.rank, Rank{2});
+  EXPECT_EQ(its.order.world, 4);
+  EXPECT_EQ(its.order.lineup, 5U);
+  EXPECT_EQ(its.order.request, "x");
+  EXPECT_EQ(its.heartbeat_ms, 250);
+}
+
 TEST(Protocol, EveryShortenedMessageIsRefused) {
   const std::string payload = payload_of(frame_of(FromRank(
       Submit{.communicator = 0, .calls = {CollectiveCall{.label = "a.b"}}, .splits = {}})));

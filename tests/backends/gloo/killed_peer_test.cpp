@@ -13,6 +13,7 @@
 #include "backends/coordinator/coordinator.h"
 #include "backends/gloo/transport.h"
 #include "core/base/errors.h"
+#include "core/tensor/cpu_device.h"
 #include "tests/support/spawn_ranks.h"
 
 namespace lockstep::test {
