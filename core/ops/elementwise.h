@@ -36,7 +36,7 @@ void scale_in_place(const OpContext& ops, const Tensor& x, double factor, std::s
 // factor * x with a factor [1] on the device
 Tensor scaled_by(const OpContext& ops, const Tensor& x, const Tensor& factor);
 
-// [1]: sum of weight * x in order.
+// [1]: sum of weight * x in the device's own, fixed order.
 Tensor weighted_sum(const OpContext& ops, const Tensor& x, const Tensor& weight);
 
 // Columns [first, first + count) of the last dim, as a new tensor.

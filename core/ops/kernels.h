@@ -209,7 +209,7 @@ struct TokenLossArgs {
   LabelSmoothing smoothing;
 };
 
-// out[0] = sum of weight * x in order.
+// out[0] = sum of weight * x, in an order that is the same each time but each device's own.
 struct WeightedSumArgs {
   Buffer x;
   Buffer weight;
@@ -262,7 +262,8 @@ struct ToHostArgs {
   Buffer from;
   void* to = nullptr;
 };
-// out[0] = sum of x^2 in order, or the number of x that are exactly 0; out is f64.
+// out[0] = sum of x^2, in an order that is the same each time but each device's own; or the number
+// of x that are exactly 0. out is f64.
 struct StatisticArgs {
   Buffer x;
   Buffer out;

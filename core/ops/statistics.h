@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-// Sum of x^2 in order.
+// Sum of x^2 in the device's own, fixed order.
 Tensor sum_of_squares(const OpContext& ops, const Tensor& x, std::string_view label);
 // How many elements are exactly 0.
 Tensor count_zeros(const OpContext& ops, const Tensor& x, std::string_view label);

@@ -1,5 +1,5 @@
-// SiLU and what is gated by it, on CUDA against the CPU. Their exp is each device's own, up to an
-// ulp off, which a handful of operations carry on.
+// SiLU and what is gated by it, on CUDA against the CPU. The exp is each device's own, an ulp or so
+// off, which up to six roundings carry on and may turn.
 #include "core/ops/elementwise.h"
 #include "tests/core/ops/cuda/gpu_fixture.h"
 
@@ -12,7 +12,7 @@ using test::OpSide;
 using test::Twin;
 using test::type_name;
 
-constexpr double kUlps = 4;
+constexpr double kUlps = 8;
 // No multiples of a block, and more than one pass of the largest grid.
 constexpr std::int64_t kSizes[] = {1, 255, 1000, 4096 * 256 + 12345};
 
