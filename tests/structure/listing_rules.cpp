@@ -12,8 +12,9 @@ namespace {
 
 struct Listing {
   std::set<std::string> words;
-  std::set<std::string> in_tests;  // words within lockstep_test(...)
-  std::set<std::string> folders;   // of add_subdirectory(...)
+  std::set<std::string> in_tests;      // words within lockstep_test(...)
+  std::set<std::string> in_gpu_tests;  // words within lockstep_gpu_test(...)
+  std::set<std::string> folders;       // of add_subdirectory(...)
 };
 
 std::set<std::string> words_of(const std::string& text) {
@@ -53,6 +54,7 @@ std::map<std::string, Listing> listings_of(const std::vector<SourceFile>& files)
     const std::string text = without_comments(file.text);
     listings[parent_of(file.path)] = {.words = words_of(text),
                                       .in_tests = arguments_of("lockstep_test", text),
+                                      .in_gpu_tests = arguments_of("lockstep_gpu_test", text),
                                       .folders = arguments_of("add_subdirectory", text)};
   }
   return listings;
@@ -72,9 +74,12 @@ std::string source_problem(const std::map<std::string, Listing>& listings,
   const Listing& listing = listings.at(folder);
   const std::string name = path.substr(folder.size() + 1);
   if (!listing.words.contains(name)) return "is not listed in " + folder + "/CMakeLists.txt";
-  const bool is_test = path.starts_with("tests/") && path.ends_with("_test.cpp");
-  if (is_test && !listing.in_tests.contains(name)) return "is in no lockstep_test(...)";
-  return "";
+  if (!path.starts_with("tests/") || !path.ends_with("_test.cpp")) return "";
+  // ctest does not run what needs a GPU, so nothing else may hide there.
+  if (path.ends_with("_gpu_test.cpp")) {
+    return listing.in_gpu_tests.contains(name) ? "" : "is in no lockstep_gpu_test(...)";
+  }
+  return listing.in_tests.contains(name) ? "" : "is in no lockstep_test(...)";
 }
 
 // The folders that the top-level CMakeLists.txt adds are not below another listing.

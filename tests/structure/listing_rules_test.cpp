@@ -45,6 +45,19 @@ TEST(Listed, FindsATestThatNoSuiteRuns) {
   EXPECT_EQ(findings[0], "tests/a_test.cpp is in no lockstep_test(...)");
 }
 
+TEST(Listed, KeepsTestsThatNeedAGpuApart) {
+  const auto problem = [](const std::string& list, const std::string& test) {
+    const Findings findings = check_listed({{.path = "tests/CMakeLists.txt", .text = list},
+                                            {.path = "tests/" + test, .text = "// A test.\n"}});
+    return findings.empty() ? "" : findings[0];
+  };
+  EXPECT_EQ(problem("lockstep_gpu_test(t SOURCES a_gpu_test.cpp)", "a_gpu_test.cpp"), "");
+  EXPECT_EQ(problem("lockstep_test(t SOURCES a_gpu_test.cpp)", "a_gpu_test.cpp"),
+            "tests/a_gpu_test.cpp is in no lockstep_gpu_test(...)");
+  EXPECT_EQ(problem("lockstep_gpu_test(t SOURCES a_test.cpp)", "a_test.cpp"),
+            "tests/a_test.cpp is in no lockstep_test(...)");
+}
+
 TEST(Listed, FindsAFolderThatIsNotAdded) {
   const Findings findings = check_listed({{.path = "core/CMakeLists.txt", .text = kParent},
                                           {.path = "core/base/CMakeLists.txt", .text = ""},
