@@ -27,4 +27,14 @@ void GpuEvent::hold_back(void* stream) const {
       "making a stream wait for an event");
 }
 
+bool GpuEvent::is_reached() const {
+  const cudaError_t state = cudaEventQuery(static_cast<cudaEvent_t>(event_));
+  if (state == cudaErrorNotReady) {
+    cudaGetLastError();  // it counts as an error there, and the next launch would be blamed
+    return false;
+  }
+  check_cuda(state, "waiting for an event");
+  return true;
+}
+
 }  // namespace lockstep::backends

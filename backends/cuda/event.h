@@ -17,6 +17,8 @@ class GpuEvent {
   void record(void* stream);
   // What is enqueued on `stream` from now on runs after the point recorded last.
   void hold_back(void* stream) const;
+  // Whether the GPU has come to the point recorded last. CudaError where work before it failed.
+  bool is_reached() const;
 
  private:
   void* event_ = nullptr;  // cudaEvent_t

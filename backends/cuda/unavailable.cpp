@@ -18,6 +18,7 @@ void GpuEvent::hold_back(void*) const {
   static_cast<void>(event_);
   refuse();
 }
+bool GpuEvent::is_reached() const { refuse(); }
 
 void reduce_on_gpu(const GpuReduction&,
                    std::span<const std::byte* const>,
