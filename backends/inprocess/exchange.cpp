@@ -1,13 +1,10 @@
-// Which elements of whose input make which elements of whose output.
+// Plans the moves of a meeting and has them made, call by call: a later one may read what an
+// earlier one wrote.
 #include "backends/inprocess/exchange.h"
 
 #include <algorithm>
-#include <cstring>
-#include <limits>
 #include <numeric>
 
-#include "backends/inprocess/reduce.h"
-#include "backends/inprocess/streaming_copy.h"
 #include "core/base/random.h"
 #include "core/comm/call_rules.h"
 
@@ -48,119 +45,106 @@ bool needs_staging(const Meeting& meeting) {
   return false;
 }
 
-void copy_bytes(std::byte* to, const std::byte* from, std::int64_t num_bytes) {
-  if (num_bytes == 0 || to == nullptr || from == nullptr || to == from) return;
-  std::memmove(to, from, static_cast<std::size_t>(num_bytes));
-}
-
-// Writes the output of party `to`; `inputs` are live or kept ones, by party.
-void copy_parts(const Meeting& meeting,
-                std::size_t call,
-                std::size_t to,
-                std::span<const std::byte* const> inputs) {
-  const std::size_t size = meeting.parties.size();
-  const CollectiveCall& own = call_of(meeting, to, call);
-  const std::int64_t element = element_bytes(own.output.dtype);
-  std::byte* output = own.output.bytes();
-  if (own.kind == CollectiveKind::kBroadcast) {
-    const auto root = static_cast<std::size_t>(own.peer.value);
-    copy_bytes(output, inputs[root], own.output.num_bytes());
-    return;
-  }
-  if (meeting.is_message) {
-    if (to == 1) copy_bytes(output, inputs[0], own.output.num_bytes());
-    return;
-  }
-  if (output == nullptr) return;
-  for (std::size_t from = 0; from < size; ++from) {
-    const CollectiveCall& theirs = call_of(meeting, from, call);
-    const std::int64_t count =
-        part_count(own.output, own.output_splits, {.index = from, .of = size});
-    std::int64_t skipped = 0;
-    if (own.kind == CollectiveKind::kAllToAll) {
-      skipped = part_offset(theirs.input, theirs.input_splits, {.index = to, .of = size});
-    }
-    if (inputs[from] != nullptr) {
-      copy_bytes(output, inputs[from] + skipped * element, count * element);
-    }
-    output += count * element;
-  }
-}
-
-// From `begin` on, what stands at each 64th element: every view of a parameter starts at a multiple
-// of 64, and filling all would cost as much as the collective.
-constexpr std::int64_t kPoisonStride = 64;
-
-template <typename T>
-void fill_sparsely(T* elements, std::int64_t begin, std::int64_t end, T value) {
-  for (std::int64_t i = begin; i < end; i += kPoisonStride) elements[i] = value;
-}
-
-// The same a line of the cache at a time and past the caches: of a buffer larger than they are each
-// line would be fetched first, and be in the way of the result.
-template <typename T>
-void stream_sparsely(T* elements, std::int64_t begin, std::int64_t end, T value) {
-  constexpr std::int64_t kRun = 64 / sizeof(T);
-  alignas(64) T run[kRun];
-  std::fill_n(run, kRun, value);
-  for (std::int64_t i = begin; i < end; i += kPoisonStride) {
-    const auto size = static_cast<std::size_t>(std::min(kRun, end - i));
-    streaming_copy(reinterpret_cast<std::byte*>(elements + i),
-                   reinterpret_cast<const std::byte*>(run),
-                   size * sizeof(T));
-  }
-  streaming_fence();
-}
-
-template <typename T>
-void fill(const Buffer& buffer, T value) {
-  constexpr std::int64_t kFilledWhole = 1024;
-  constexpr std::int64_t kLargeBytes = std::int64_t{1} << 20;
-  T* elements = reinterpret_cast<T*>(buffer.bytes());
-  if (elements == nullptr || buffer.count == 0) return;
-  const std::int64_t whole = std::min(buffer.count, kFilledWhole);
-  std::fill_n(elements, whole, value);
-  if (buffer.num_bytes() < kLargeBytes) {
-    fill_sparsely(elements, whole, buffer.count, value);
-  } else {
-    stream_sparsely(elements, whole, buffer.count, value);
-  }
-  elements[buffer.count - 1] = value;
-}
-
-void poison(const Buffer& buffer) {
-  constexpr std::uint16_t kBF16NaN = 0x7fc0;
-  switch (buffer.dtype) {
-    case DType::kF64:
-      return fill(buffer, std::numeric_limits<double>::quiet_NaN());
-    case DType::kF32:
-      return fill(buffer, std::numeric_limits<float>::quiet_NaN());
-    case DType::kBF16:
-      return fill(buffer, kBF16NaN);
-    case DType::kI64:
-      return fill(buffer, std::numeric_limits<std::int64_t>::min() / 2);
-  }
-}
-
 bool moves_data(CollectiveKind kind) { return kind != CollectiveKind::kBarrier; }
+
+// The staged result of a call, or of each party the copy of its input.
+std::byte* staged_bytes(const Meeting& meeting, std::size_t call, std::size_t party) {
+  return meeting.staging->data() + meeting.staging_offsets[call * meeting.parties.size() + party];
+}
+
+// Lays the staging memory out, and takes more of it where it is too small.
+void make_room(Meeting& meeting, Device& device) {
+  meeting.staging_offsets.clear();
+  std::int64_t num_bytes = 0;
+  for (std::size_t call = 0; call < meeting.parties.front().calls.size(); ++call) {
+    const bool reduced = reduces(call_of(meeting, 0, call).kind);
+    for (std::size_t party = 0; party < meeting.parties.size(); ++party) {
+      meeting.staging_offsets.push_back(num_bytes);
+      if (reduced && party > 0) continue;
+      const std::int64_t kept = call_of(meeting, party, call).input.num_bytes();
+      num_bytes += (kept + 63) / 64 * 64;
+    }
+  }
+  if (meeting.staging != nullptr && meeting.staging->num_bytes() >= num_bytes) return;
+  meeting.staging = nullptr;
+  meeting.staging = std::make_unique<Storage>(device, num_bytes, "inprocess.staging");
+}
 
 }  // namespace
 
-void Exchange::poison_outputs(const std::vector<CollectiveCall>& calls) {
-  for (const CollectiveCall& call : calls) {
+void Exchange::meet(Rank rank, std::span<const CollectiveCall> calls) {
+  if (!mover_.has_streams()) return;
+  for (const CollectiveCall& call : calls) mover_.meet({.rank = rank, .stream = call.stream});
+}
+
+void Exchange::poison_outputs(const Party& party) {
+  for (const CollectiveCall& call : party.calls) {
     if (call.output.count == 0 || same_place(call.input, call.output)) continue;
-    if (!overlap(call.input, call.output)) poison(call.output);
+    if (overlap(call.input, call.output)) continue;
+    mover_.poison({.rank = party.rank, .stream = call.stream}, call.output);
   }
 }
 
-void Exchange::run(Meeting& meeting, std::uint64_t stream) {
+void Exchange::run(Meeting& meeting, std::uint64_t order_stream) {
+  begin(meeting);
   if (needs_staging(meeting)) {
-    stage(meeting, stream);
-    for (std::size_t party = 0; party < meeting.parties.size(); ++party) deliver(meeting, party);
-    return;
+    fill_staging(meeting, order_stream);
+    for (std::size_t i = 0; i < meeting.parties.size(); ++i) read_staging(meeting, i);
+  } else {
+    exchange(meeting, order_stream);
   }
+  mover_.end();
+}
+
+void Exchange::stage(Meeting& meeting, std::uint64_t order_stream) {
+  begin(meeting);
+  fill_staging(meeting, order_stream);
+  mover_.end();
+}
+
+// A party's buffers are used on the streams that its calls name, and after its wait on that which
+// waits. On no other may a right program touch them; what a wrong one does there has no order.
+void Exchange::deliver(const Meeting& meeting, std::size_t party, Stream waiting) {
+  const Party& own = meeting.parties[party];
+  streams_.clear();
+  if (mover_.has_streams()) {
+    streams_.push_back({.rank = own.rank, .stream = waiting});
+    mover_.meet(streams_.back());
+    add_streams(own);
+  }
+  mover_.begin(streams_);
+  read_staging(meeting, party);
+  mover_.end();
+}
+
+void Exchange::follow(const Meeting& meeting, std::size_t party, Stream waiting) {
+  if (!mover_.has_streams()) return;
+  const Party& own = meeting.parties[party];
+  const RankStream later{.rank = own.rank, .stream = waiting};
+  mover_.meet(later);
+  for (const CollectiveCall& call : own.calls) mover_.follow(later, call.stream);
+}
+
+// A moment for the streams that all parties' calls name.
+void Exchange::begin(const Meeting& meeting) {
+  streams_.clear();
+  if (mover_.has_streams()) {
+    for (const Party& party : meeting.parties) add_streams(party);
+  }
+  mover_.begin(streams_);
+}
+
+// Most calls of a submit are on one stream.
+void Exchange::add_streams(const Party& party) {
+  for (const CollectiveCall& call : party.calls) {
+    const RankStream stream{.rank = party.rank, .stream = call.stream};
+    if (streams_.empty() || streams_.back() != stream) streams_.push_back(stream);
+  }
+}
+
+void Exchange::exchange(const Meeting& meeting, std::uint64_t order_stream) {
   const std::size_t size = meeting.parties.size();
-  if (order_ == ReductionOrder::kShuffled) shuffle(size, stream, meeting.number);
+  if (order_ == ReductionOrder::kShuffled) shuffle(size, order_stream, meeting.number);
   for (std::size_t call = 0; call < meeting.parties.front().calls.size(); ++call) {
     const CollectiveKind kind = call_of(meeting, 0, call).kind;
     if (!moves_data(kind)) continue;
@@ -172,61 +156,94 @@ void Exchange::run(Meeting& meeting, std::uint64_t stream) {
     for (std::size_t party = 0; party < size; ++party) {
       inputs_.push_back(call_of(meeting, party, call).input.bytes());
     }
-    for (std::size_t party = 0; party < size; ++party) copy_parts(meeting, call, party, inputs_);
+    for (std::size_t party = 0; party < size; ++party) copy_parts(meeting, call, party);
+    make_copies();
   }
 }
 
-void Exchange::stage(Meeting& meeting, std::uint64_t stream) {
+void Exchange::fill_staging(Meeting& meeting, std::uint64_t order_stream) {
   const std::size_t size = meeting.parties.size();
   const std::size_t num_calls = meeting.parties.front().calls.size();
-  meeting.staging_offsets.clear();
-  std::int64_t num_bytes = 0;
-  for (std::size_t call = 0; call < num_calls; ++call) {
-    const CollectiveCall& first = call_of(meeting, 0, call);
-    for (std::size_t party = 0; party < size; ++party) {
-      meeting.staging_offsets.push_back(num_bytes);
-      if (reduces(first.kind) && party > 0) continue;
-      const std::int64_t kept = call_of(meeting, party, call).input.num_bytes();
-      num_bytes += (kept + 63) / 64 * 64;
-    }
-  }
-  meeting.staging.resize(static_cast<std::size_t>(num_bytes));
-  if (order_ == ReductionOrder::kShuffled) shuffle(size, stream, meeting.number);
+  make_room(meeting, mover_.device());
+  if (order_ == ReductionOrder::kShuffled) shuffle(size, order_stream, meeting.number);
   for (std::size_t call = 0; call < num_calls; ++call) {
     const bool reduced = reduces(call_of(meeting, 0, call).kind);
     for (std::size_t party = 0; party < size; ++party) {
-      std::byte* kept = meeting.staging.data() + meeting.staging_offsets[call * size + party];
+      std::byte* kept = staged_bytes(meeting, call, party);
       const Buffer& input = call_of(meeting, party, call).input;
       if (!reduced) {
-        copy_bytes(kept, input.bytes(), input.num_bytes());
+        add_copy(kept, input.bytes(), input.num_bytes());
       } else if (party == 0) {
         reduce_call(meeting, call, kept);
       }
     }
+    make_copies();
   }
   meeting.staged = true;
 }
 
-void Exchange::deliver(const Meeting& meeting, std::size_t party) const {
+void Exchange::read_staging(const Meeting& meeting, std::size_t party) {
   const std::size_t size = meeting.parties.size();
-  std::vector<const std::byte*> kept(size);
   for (std::size_t call = 0; call < meeting.parties.front().calls.size(); ++call) {
     const CollectiveCall& own = call_of(meeting, party, call);
     if (!moves_data(own.kind)) continue;
-    for (std::size_t i = 0; i < size; ++i) {
-      kept[i] = meeting.staging.data() + meeting.staging_offsets[call * size + i];
-    }
+    inputs_.clear();
+    for (std::size_t i = 0; i < size; ++i) inputs_.push_back(staged_bytes(meeting, call, i));
     if (!reduces(own.kind)) {
-      copy_parts(meeting, call, party, kept);
-      continue;
+      copy_parts(meeting, call, party);
+    } else {
+      std::int64_t skipped = 0;
+      if (own.kind == CollectiveKind::kReduceScatter) {
+        skipped = part_offset(own.input, own.input_splits, {.index = party, .of = size});
+      }
+      const std::byte* result = inputs_[0] + skipped * element_bytes(own.output.dtype);
+      add_copy(own.output.bytes(), result, own.output.num_bytes());
     }
-    std::int64_t skipped = 0;
-    if (own.kind == CollectiveKind::kReduceScatter) {
-      skipped = part_offset(own.input, own.input_splits, {.index = party, .of = size});
-    }
-    const std::byte* result = kept[0] + skipped * element_bytes(own.output.dtype);
-    copy_bytes(own.output.bytes(), result, own.output.num_bytes());
+    make_copies();
   }
+}
+
+// To the output of party `to`, from `inputs_`: live or kept ones, by party.
+void Exchange::copy_parts(const Meeting& meeting, std::size_t call, std::size_t to) {
+  const std::size_t size = meeting.parties.size();
+  const CollectiveCall& own = call_of(meeting, to, call);
+  const std::int64_t element = element_bytes(own.output.dtype);
+  std::byte* output = own.output.bytes();
+  if (own.kind == CollectiveKind::kBroadcast) {
+    const auto root = static_cast<std::size_t>(own.peer.value);
+    add_copy(output, inputs_[root], own.output.num_bytes());
+    return;
+  }
+  if (meeting.is_message) {
+    if (to == 1) add_copy(output, inputs_[0], own.output.num_bytes());
+    return;
+  }
+  if (output == nullptr) return;
+  for (std::size_t from = 0; from < size; ++from) {
+    const CollectiveCall& theirs = call_of(meeting, from, call);
+    const std::int64_t count =
+        part_count(own.output, own.output_splits, {.index = from, .of = size});
+    std::int64_t skipped = 0;
+    if (own.kind == CollectiveKind::kAllToAll) {
+      skipped = part_offset(theirs.input, theirs.input_splits, {.index = to, .of = size});
+    }
+    if (inputs_[from] != nullptr) {
+      add_copy(output, inputs_[from] + skipped * element, count * element);
+    }
+    output += count * element;
+  }
+}
+
+void Exchange::add_copy(std::byte* to, const std::byte* from, std::int64_t num_bytes) {
+  constexpr std::size_t kMaxCopies = 1024;  // a list that stays in cache
+  if (num_bytes == 0 || to == nullptr || from == nullptr || to == from) return;
+  if (copies_.size() == kMaxCopies) make_copies();
+  copies_.push_back({.to = to, .from = from, .num_bytes = num_bytes});
+}
+
+void Exchange::make_copies() {
+  if (!copies_.empty()) mover_.copy(copies_);
+  copies_.clear();
 }
 
 // To the outputs, or the whole result to `staging`.
@@ -274,7 +291,7 @@ void Exchange::reduce_range(const CollectiveCall& call, std::int64_t first, std:
                             .op = call.op,
                             .tree = order_ == ReductionOrder::kTree,
                             .stream = written >= kCacheBytes && !overlap(call.input, call.output)};
-  reduce(reduction, ordered_, first, count, outputs_);
+  mover_.reduce(reduction, ordered_, first, count, outputs_);
 }
 
 // A ring's part starts at the rank after its owner and goes around to the owner.
@@ -287,11 +304,11 @@ void Exchange::order_inputs(std::size_t first) {
   }
 }
 
-void Exchange::shuffle(std::size_t size, std::uint64_t stream, std::uint64_t number) {
+void Exchange::shuffle(std::size_t size, std::uint64_t order_stream, std::uint64_t number) {
   permutation_.resize(size);
   std::iota(permutation_.begin(), permutation_.end(), std::size_t{0});
   for (std::size_t left = size; left > 1; --left) {
-    const std::uint64_t draw = random_bits(seed_, stream + number, left);
+    const std::uint64_t draw = random_bits(seed_, order_stream + number, left);
     std::swap(permutation_[left - 1], permutation_[static_cast<std::size_t>(draw % left)]);
   }
 }

@@ -15,7 +15,7 @@ struct Reduction {
   DType dtype = DType::kF64;
   ReduceOp op = ReduceOp::kSum;
   bool tree = false;    // halves of the ranks are summed apart; else one after another
-  bool stream = false;  // outputs are larger than the caches
+  bool stream = false;  // past the caches, which the outputs exceed
 };
 
 // Elements [first, first + count) of the inputs, which come in the order of summation; an output

@@ -29,15 +29,18 @@ Ticket Rendezvous::Tickets::submit(std::span<const CollectiveCall> calls) {
   return {.source = this, .sequence = rendezvous_.submit(me_, calls)};
 }
 
-void Rendezvous::Tickets::wait(std::uint64_t sequence, Stream, std::string_view label) {
-  rendezvous_.wait(me_, sequence, label);
+void Rendezvous::Tickets::wait(std::uint64_t sequence, Stream stream, std::string_view label) {
+  rendezvous_.wait(me_, sequence, stream, label);
 }
 
-Rendezvous::Rendezvous(const Mesh& mesh, const RendezvousOptions& options, Parking& parking)
+Rendezvous::Rendezvous(const Mesh& mesh,
+                       const RendezvousOptions& options,
+                       Parking& parking,
+                       Mover& mover)
     : mesh_(mesh),
       options_(options),
       parking_(parking),
-      exchange_(options.reduction_order, options.schedule_seed),
+      exchange_(options.reduction_order, options.schedule_seed, mover),
       ledger_(mesh) {}
 
 // It reduces, copies and delivers everything that call_rules.h accepts by its own loops.
@@ -58,6 +61,7 @@ std::uint64_t Rendezvous::submit(Member& me, std::span<const CollectiveCall> cal
       if (std::uncaught_exceptions() == 0) throw RankCancelled{};
       return ++me.num_submits;
     }
+    exchange_.meet(me.rank, calls);
     for (const Arrival& arrival : ledger_.submit(me, calls)) move_data(*me.channel, arrival);
     for (const Rank rank : ledger_.unblocked()) parking_.wake(rank);
   }
@@ -82,7 +86,7 @@ void Rendezvous::move_data(const Channel& channel, const Arrival& arrival) {
   if (arrival.opens) meeting.late = is_late(channel, meeting);
   // The last to arrive at an early meeting has its outputs written right now.
   if (!arrival.completes || meeting.late) {
-    Exchange::poison_outputs(meeting.parties[arrival.party].calls);
+    exchange_.poison_outputs(meeting.parties[arrival.party]);
   }
   if (arrival.completes && !meeting.late) exchange_.run(meeting, channel.order_stream);
 }
@@ -101,7 +105,7 @@ bool Rendezvous::is_late(const Channel& channel, const Meeting& meeting) const {
   throw InternalError("unknown completion");
 }
 
-void Rendezvous::wait(Member& me, std::uint64_t sequence, std::string_view label) {
+void Rendezvous::wait(Member& me, std::uint64_t sequence, Stream stream, std::string_view label) {
   const std::lock_guard guard(parking_);
   if (!ledger_.begin_wait(me, sequence, label)) {
     do {
@@ -111,15 +115,15 @@ void Rendezvous::wait(Member& me, std::uint64_t sequence, std::string_view label
   }
   // Only this rank changes its links, and it is here.
   const std::span<const Link> links = links_of(me, sequence);
-  for (const Link& link : links) deliver(*me.channel, link);
+  for (const Link& link : links) deliver(*me.channel, link, stream);
   ledger_.finish_wait(me, links);
 }
 
-void Rendezvous::deliver(const Channel& channel, const Link& link) {
+void Rendezvous::deliver(const Channel& channel, const Link& link, Stream waiting) {
   Meeting& meeting = *link.meeting;
-  if (!meeting.late) return;
+  if (!meeting.late) return exchange_.follow(meeting, link.party, waiting);
   if (!meeting.staged) exchange_.stage(meeting, channel.order_stream);
-  exchange_.deliver(meeting, link.party);
+  exchange_.deliver(meeting, link.party, waiting);
 }
 
 void Rendezvous::rank_returned(Rank rank) {

@@ -26,8 +26,8 @@ struct RendezvousOptions {
 
 class Rendezvous : public Transport {
  public:
-  // Mesh and parking must outlive it, and it all communicators and tickets.
-  Rendezvous(const Mesh& mesh, const RendezvousOptions& options, Parking& parking);
+  // Mesh, parking and mover must outlive it, and it all communicators and tickets.
+  Rendezvous(const Mesh& mesh, const RendezvousOptions& options, Parking& parking, Mover& mover);
 
   Support supports(const CallType& type) const override;
   std::unique_ptr<Communicator> connect(Rank rank, const Group& group) override;
@@ -59,12 +59,12 @@ class Rendezvous : public Transport {
   class InProcessCommunicator;
 
   std::uint64_t submit(Member& me, std::span<const CollectiveCall> calls);
-  void wait(Member& me, std::uint64_t sequence, std::string_view label);
+  void wait(Member& me, std::uint64_t sequence, Stream stream, std::string_view label);
 
   void check_call(const Member& me, const CollectiveCall& call) const;
   void move_data(const Channel& channel, const Arrival& arrival);
   bool is_late(const Channel& channel, const Meeting& meeting) const;
-  void deliver(const Channel& channel, const Link& link);
+  void deliver(const Channel& channel, const Link& link, Stream waiting);
 
   const Mesh& mesh_;
   RendezvousOptions options_;

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/comm/communicator.h"
+#include "core/tensor/storage.h"
 
 namespace lockstep::backends {
 
@@ -49,9 +51,9 @@ struct Meeting {
   int first = 0;  // the party that arrived first: the others are held against it
   MeetingState state = MeetingState::kOpen;
   // Of backends that move data themselves.
-  bool late = false;    // nothing is read or written before a wait
-  bool staged = false;  // results, or copies of the inputs, are in `staging`
-  std::vector<std::byte> staging;
+  bool late = false;                          // nothing is read or written before a wait
+  bool staged = false;                        // results, or copies of the inputs, are in `staging`
+  std::unique_ptr<Storage> staging;           // on the mover's device; kept for the next use
   std::vector<std::int64_t> staging_offsets;  // bytes; by call, and by party where inputs are kept
 };
 

@@ -7,10 +7,13 @@
 #include <exception>
 #include <memory>
 #include <typeinfo>
+#include <utility>
+#include <vector>
 
 #include "backends/inprocess/rendezvous.h"
 #include "core/base/errors.h"
 #include "core/tensor/cpu_device.h"
+#include "core/tensor/cuda/cuda_device.h"
 #include "simulator/runtime/rank_runner.h"
 
 namespace lockstep::sim {
@@ -43,13 +46,18 @@ struct RankOutcome {
   std::string error;
 };
 
+// `gpu`: what the rank computes on, null for the CPU. What a GPU has been given may fail only once
+// the program has returned.
 RankOutcome run_rank(Rank rank,
                      Transport& transport,
+                     CudaDevice* gpu,
                      const std::function<void(RankSeat&)>& program) {
-  CpuDevice device;
+  CpuDevice cpu;
+  Device& device = gpu == nullptr ? static_cast<Device&>(cpu) : *gpu;
   RankSeat seat{.rank = rank, .transport = transport, .device = device};
   try {
     program(seat);
+    if (gpu != nullptr) gpu->finish();
     return {};
   } catch (const RankCancelled&) {
     return {.end = RankEnd::kCancelled, .error = {}};
@@ -62,21 +70,44 @@ RankOutcome run_rank(Rank rank,
   }
 }
 
+// A device for each rank, on the one GPU; none where they compute on the CPU.
+std::vector<std::unique_ptr<CudaDevice>> make_devices(Gpu* gpu, int num_ranks) {
+  std::vector<std::unique_ptr<CudaDevice>> devices;
+  for (int i = 0; gpu != nullptr && i < num_ranks; ++i) {
+    devices.push_back(std::make_unique<CudaDevice>(*gpu));
+  }
+  return devices;
+}
+
+std::unique_ptr<backends::Mover> make_mover(
+    const std::vector<std::unique_ptr<CudaDevice>>& devices) {
+  if (devices.empty()) return backends::make_host_mover();
+  std::vector<CudaDevice*> of_ranks;
+  for (const auto& device : devices) of_ranks.push_back(device.get());
+  return backends::make_cuda_mover(std::move(of_ranks));
+}
+
 }  // namespace
 
 ClusterReport run_cluster(const Mesh& mesh,
                           const ClusterOptions& options,
                           const std::function<void(RankSeat&)>& program) {
   const std::unique_ptr<RankRunner> runner = make_runner(options);
+  const auto devices = make_devices(options.gpu, mesh.world());
+  const std::unique_ptr<backends::Mover> mover = make_mover(devices);
   backends::Rendezvous rendezvous(mesh,
                                   {.reduction_order = options.reduction_order,
                                    .completion = options.completion,
                                    .schedule_seed = options.schedule_seed},
-                                  *runner);
+                                  *runner,
+                                  *mover);
   runner->run(mesh.world(),
               {.body =
                    [&](Rank rank) {
-                     RankOutcome outcome = run_rank(rank, rendezvous, program);
+                     CudaDevice* const gpu =
+                         devices.empty() ? nullptr
+                                         : devices[static_cast<std::size_t>(rank.value)].get();
+                     RankOutcome outcome = run_rank(rank, rendezvous, gpu, program);
                      switch (outcome.end) {
                        case RankEnd::kReturned:
                          return rendezvous.rank_returned(rank);
