@@ -68,8 +68,15 @@ const std::vector<Arrow> kArrows = {
     {"backends/matching", {"core/base", "core/config", "core/tensor", "core/comm"}},
     {"backends/coordinator",
      {"core/base", "core/config", "core/tensor", "core/comm", "backends/matching"}},
+    // And what those of them that work on a GPU do there themselves.
+    {"backends/cuda", {"core/base", "core/config", "core/tensor", "core/comm"}},
     {"backends/inprocess",
-     {"core/base", "core/config", "core/tensor", "core/comm", "backends/matching"}},
+     {"core/base",
+      "core/config",
+      "core/tensor",
+      "core/comm",
+      "backends/matching",
+      "backends/cuda"}},
     {"backends/gloo",
      {"core/base",
       "core/config",
@@ -77,7 +84,14 @@ const std::vector<Arrow> kArrows = {
       "core/comm",
       "backends/matching",
       "backends/coordinator"}},
-    {"backends/nccl", {"core/base", "core/config", "core/tensor", "core/comm"}},
+    {"backends/nccl",
+     {"core/base",
+      "core/config",
+      "core/tensor",
+      "core/comm",
+      "backends/matching",
+      "backends/coordinator",
+      "backends/cuda"}},
     // A defect edits plans, and interposers see ports: neither needs a cluster or a backend.
     {"simulator/streams", {"core"}},
     {"simulator/faults", {"core"}},
@@ -112,7 +126,8 @@ const std::vector<Arrow> kArrows = {
     {"matrix/cli", {"core", "backends", "simulator", "matrix"}},
 };
 
-// No header of the product sees a dependency; tests may see any of the table.
+// No header of the product sees a dependency, but for a .cuh, which only kernels include; tests may
+// see any of the table.
 struct Dependency {
   std::string_view prefix;                  // of the path between < and >
   std::vector<std::string_view> seen_from;  // folders, each with its '/'
@@ -147,6 +162,12 @@ const std::vector<Dependency> kDependencies = {
      .seen_from = {"core/", "backends/", "simulator/", "matrix/"},
      .max_files = kAnyNumber},
     {.prefix = "sanitizer/", .seen_from = {"simulator/runtime/"}, .max_files = 1},
+    // Kernels and what starts them; cuBLAS makes a lane's handle and the products.
+    {.prefix = "cuda_runtime",
+     .seen_from = {"core/tensor/cuda/", "core/ops/cuda/", "backends/cuda/", "backends/nccl/"},
+     .max_files = kAnyNumber},
+    {.prefix = "cublas", .seen_from = {"core/tensor/cuda/", "core/ops/cuda/"}, .max_files = 2},
+    {.prefix = "nccl.h", .seen_from = {"backends/nccl/"}, .max_files = kAnyNumber},
     {.prefix = "gtest/", .seen_from = {}, .max_files = 0},
     {.prefix = "benchmark/", .seen_from = {}, .max_files = 0},
 };
@@ -189,7 +210,7 @@ const Dependency* find_dependency(std::string_view header) {
 std::string dependency_problem(const Dependency* row, const SourceFile& file) {
   if (row == nullptr) return "is in no row of the dependency table";
   if (file.path.starts_with("tests/")) return "";
-  if (is_header(file.path)) return "may not be seen by a header";
+  if (file.path.ends_with(".h")) return "may not be seen by a header";
   const bool here =
       std::any_of(row->seen_from.begin(), row->seen_from.end(), [&](std::string_view folder) {
         return file.path.starts_with(folder);
@@ -220,10 +241,13 @@ Findings check_dependencies(const std::vector<SourceFile>& files) {
     const std::vector<std::string> lines = lines_of(code_only(file.text));
     for (std::size_t i = 0; i < lines.size(); ++i) {
       const auto header = included(lines[i], '<', '>');
+      if (!header) continue;
+      const Dependency* const row = find_dependency(*header);
       // A standard header has no folder, and the system's own stand in sys/.
-      if (!header || header->find('/') == std::string::npos || header->starts_with("sys/"))
-        continue;
-      const std::string problem = dependency_problem(find_dependency(*header), file);
+      const bool is_standard =
+          header->find('/') == std::string::npos || header->starts_with("sys/");
+      if (row == nullptr && is_standard) continue;
+      const std::string problem = dependency_problem(row, file);
       if (!problem.empty()) findings.push_back(at_line(file, i, "<" + *header + "> " + problem));
     }
   }

@@ -51,6 +51,8 @@ TEST(Arrows, LeadBackendsToWhatTheyShareAndNeverToOneAnother) {
   EXPECT_EQ(arrows_of("backends/inprocess/hub.cpp", "backends/coordinator/client.h").size(), 1U);
   EXPECT_EQ(arrows_of("backends/coordinator/hub.cpp", "backends/gloo/hub.h").size(), 1U);
   EXPECT_EQ(arrows_of("backends/matching/books.cpp", "backends/inprocess/hub.h").size(), 1U);
+  EXPECT_TRUE(arrows_of("backends/nccl/hub.cpp", "backends/cuda/moves.h").empty());
+  EXPECT_EQ(arrows_of("backends/cuda/moves.cu", "backends/nccl/hub.h").size(), 1U);
 }
 
 TEST(Arrows, NeverLeadTheReferenceToTheCoresArithmetic) {
@@ -89,6 +91,19 @@ TEST(Dependencies, AreNotSeenFromOtherFolders) {
 
 TEST(Dependencies, AreNotSeenByHeaders) {
   EXPECT_EQ(dependencies_of("matrix/sweep/result.h", "nlohmann/json.hpp").size(), 1U);
+  EXPECT_EQ(dependencies_of("core/tensor/cuda/gpu.h", "cuda_runtime_api.h").size(), 1U);
+}
+
+TEST(Dependencies, OfKernelsAreSeenByWhatOnlyKernelsInclude) {
+  EXPECT_TRUE(dependencies_of("backends/cuda/launch.cuh", "cuda_runtime_api.h").empty());
+  EXPECT_EQ(dependencies_of("backends/gloo/launch.cuh", "cuda_runtime_api.h").size(), 1U);
+}
+
+TEST(Dependencies, AreKnownWithoutAFolderToo) {
+  EXPECT_TRUE(dependencies_of("backends/nccl/communicator.cpp", "nccl.h").empty());
+  EXPECT_EQ(dependencies_of("backends/inprocess/rendezvous.cpp", "nccl.h").size(), 1U);
+  EXPECT_EQ(dependencies_of("simulator/runtime/cluster.cpp", "cuda_runtime_api.h").size(), 1U);
+  EXPECT_EQ(dependencies_of("backends/cuda/moves.cu", "cublas_v2.h").size(), 1U);
 }
 
 TEST(Dependencies, AreSeenByOneFileWhereAgreed) {

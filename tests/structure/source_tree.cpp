@@ -105,7 +105,7 @@ std::vector<std::string> lines_of(std::string_view text) {
 
 bool is_source(std::string_view path) { return path.ends_with(".cpp") || path.ends_with(".cu"); }
 
-bool is_header(std::string_view path) { return path.ends_with(".h"); }
+bool is_header(std::string_view path) { return path.ends_with(".h") || path.ends_with(".cuh"); }
 
 std::string at_line(const SourceFile& file, std::size_t index, const std::string& what) {
   return file.path + ":" + std::to_string(index + 1) + ": " + what;

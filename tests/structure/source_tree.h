@@ -17,7 +17,8 @@ struct SourceFile {
 // One broken rule: "core/ops/add.cpp:12: ...".
 using Findings = std::vector<std::string>;
 
-// Every .h, .cpp, .cu, CMakeLists.txt and README.md below the source folders, in order of path.
+// Every .h, .cuh, .cpp, .cu, CMakeLists.txt and README.md below the source folders, in order of
+// path.
 std::vector<SourceFile> read_tree(const std::filesystem::path& root);
 
 // The same text with comments, strings and character literals blanked, line for line.
@@ -28,7 +29,7 @@ std::string folder_of(std::string_view path, int num_parts);
 
 std::vector<std::string> lines_of(std::string_view text);
 bool is_source(std::string_view path);  // .cpp or .cu
-bool is_header(std::string_view path);
+bool is_header(std::string_view path);  // .h or .cuh
 
 std::string at_line(const SourceFile& file, std::size_t index, const std::string& what);
 
