@@ -3,7 +3,8 @@
 //
 // As over Gloo no call reaches NCCL before the coordinator has seen that all members make the same
 // one, and members enqueue in one order. A wait enqueues what is due and makes the stream wait; the
-// host waits for the GPU only where the program reads from it.
+// host waits for the GPU only where the program reads from it. Where ranks share a GPU it also
+// waits for each call to be done. All ranks get equal bits of a reduction.
 #pragma once
 
 #include <chrono>
@@ -33,7 +34,8 @@ class NcclConnections {
 
   struct Options {
     std::chrono::milliseconds timeout{60000};  // ends work that does not move
-    // Ranks share GPUs: each uses one channel, or those that wait for each other fill the GPU.
+    // Ranks share GPUs: each uses one channel, or those that wait for each other fill the GPU, and
+    // the host waits for each call to be done.
     bool shares_gpu = false;
   };
   NcclConnections(CoordinatorClient& client, Gpu& gpu, const Options& options);
@@ -65,12 +67,13 @@ inline constexpr int kMaxRanksPerGpu = 16;
 // Empty where the NCCL that this process has found can serve so many ranks on one GPU; else one
 // sentence.
 std::string why_no_nccl(int ranks_per_gpu);
-// "2.30.7", with the version it was built with where that differs; or "not in this build".
+// "2.30.7", "2.30.7, built with 2.28.9" where that differs, or "not in this build".
 std::string nccl_version();
 
-// To be called once, before anything else of NCCL and before other threads start: lets ranks share
-// a GPU, by variables of this process's environment that are not set yet. Returns what was set,
-// "NCCL_MULTI_RANK_GPU_ENABLE=1 ...", to be told; empty for nothing.
+// To be called once, before anything else of NCCL or CUDA and before other threads start: lets
+// ranks share a GPU, by variables of this process's environment that are not set yet; NCCL_MAX_CTAS
+// it sets in any case, for with another value ranks may wait for each other for ever. Returns what
+// was set, "NCCL_MULTI_RANK_GPU_ENABLE=1 ...", to be told; empty for nothing.
 std::string let_ranks_share_gpus();
 
 }  // namespace lockstep::backends

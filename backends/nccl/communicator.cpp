@@ -1,0 +1,170 @@
+// Submits note where streams stand, the word to go enqueues, waits order streams.
+#include "backends/nccl/communicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "backends/nccl/api.h"
+#include "backends/nccl/collectives.h"
+#include "core/base/errors.h"
+
+namespace lockstep::backends {
+
+NcclTransport::NcclTransport(CoordinatorClient& client,
+                             NcclConnections::Impl& connections,
+                             const NcclTrial& trial)
+    : OrderedTransport(client, trial.order.rank, "NCCL"),
+      connections_(connections),
+      mesh_(trial.mesh),
+      device_(trial.device),
+      communicators_(connections.begin_trial(trial.order, trial.mesh)) {
+  device_.set_watch([this] { watch(); });
+}
+
+NcclTransport::~NcclTransport() {
+  device_.set_watch({});
+  const auto is_idle = [this] {
+    retire();
+    return operations_.empty();
+  };
+  // Of a rank that fails nobody waits for what it has begun.
+  connections_.settle(is_idle, std::uncaught_exceptions() == 0);
+  if (has_open()) connections_.spoil();
+}
+
+std::unique_ptr<Communicator> NcclTransport::connect(Rank rank, const Group& group) {
+  const Group* known = mesh_.group_of(group.kind, rank);
+  LOCKSTEP_CHECK(
+      known != nullptr && *known == group,
+      fmt::format("{} is no group of the mesh, and NCCL connects those alone", to_text(group)));
+  return OrderedTransport::connect(rank, group);
+}
+
+void NcclTransport::on_submit(const SubmitId& submit, std::span<const CollectiveCall> calls) {
+  connections_.gpu().enter();
+  Flight& flight = flights_[submit];
+  for (auto call = calls.begin(); call != calls.end(); ++call) {
+    const bool is_new = std::none_of(calls.begin(), call, [&](const CollectiveCall& earlier) {
+      return earlier.stream == call->stream;
+    });
+    if (!is_new) continue;
+    flight.ready.push_back(connections_.take_event());
+    flight.ready.back()->record(device_.native_stream(call->stream));
+  }
+}
+
+NcclTransport::Flight& NcclTransport::follow(const SubmitId& submit) {
+  Flight& flight = flights_.at(submit);
+  for (std::unique_ptr<GpuEvent>& event : flight.ready) {
+    event->hold_back(connections_.stream());
+    connections_.give_back(std::move(event));
+  }
+  flight.ready.clear();
+  return flight;
+}
+
+void NcclTransport::carry_out(const DueCalls& due) {
+  connections_.gpu().enter();
+  Flight& flight = follow(due.submit);
+  StreamScratch scratch(connections_.stream());
+  const TakeScratch take = [&](std::int64_t num_bytes) { return scratch.take(num_bytes); };
+  const OrderedMember& member = due.member;
+  const GroupSeat seat{.me = member.me.value, .size = member.group.size()};
+  NcclPlan plan;
+  for (const CollectiveCall* call : due.calls) plan_call(*call, seat, take, plan);
+  enqueue(plan, communicators_[static_cast<std::size_t>(member.group.kind)], to_text(due, rank()));
+  flight.last_operation = num_enqueued_;
+  if (connections_.shares_gpu()) wait_for_last();
+}
+
+void NcclTransport::carry_out_own_message(const DueCalls& send, const DueCalls& receive) {
+  connections_.gpu().enter();
+  Flight& sent = follow(send.submit);
+  Flight& received = follow(receive.submit);
+  StreamScratch scratch(connections_.stream());
+  const TakeScratch take = [&](std::int64_t num_bytes) { return scratch.take(num_bytes); };
+  NcclPlan plan;
+  plan_own_message(*send.calls.front(), *receive.calls.front(), take, plan);
+  enqueue(plan, nullptr, to_text(receive, rank()));
+  sent.last_operation = received.last_operation = num_enqueued_;
+  if (connections_.shares_gpu()) wait_for_last();
+}
+
+void NcclTransport::enqueue(const NcclPlan& plan, ncclComm* communicator, const std::string& what) {
+  retire();
+  if (operations_.empty()) last_progress_ = Clock::now();
+  const auto wait_for_start = [&] {
+    connections_.wait_until([&] { return is_settled(communicator); },
+                            [&] { return what + " does not begin"; });
+  };
+  try {
+    enqueue_plan(plan, communicator, connections_.stream(), wait_for_start);
+  } catch (const NcclError& error) {
+    connections_.abort();
+    const std::string text = error.what();
+    throw NcclError(text.starts_with(what) ? text : fmt::format("{}: {}", what, text));
+  }
+  Operation operation{.done = connections_.take_event(), .what = what};
+  operation.done->record(connections_.stream());
+  operations_.push_back(std::move(operation));
+  ++num_enqueued_;
+}
+
+void NcclTransport::wait_for_last() {
+  const auto is_idle = [this] {
+    retire();
+    return operations_.empty();
+  };
+  connections_.wait_until(is_idle, [this] { return oldest() + " does not end"; });
+}
+
+void NcclTransport::retire() {
+  while (!operations_.empty() && operations_.front().done->is_reached()) {
+    connections_.give_back(std::move(operations_.front().done));
+    operations_.pop_front();
+    last_progress_ = Clock::now();
+  }
+}
+
+// A ticket may be waited for again, on another stream: then it is not known which operation was its
+// last, and the latest one is late enough.
+void NcclTransport::on_wait(const SubmitId& submit, Stream stream, std::string_view /*label*/) {
+  const auto flight = flights_.find(submit);
+  const bool is_known = flight != flights_.end();
+  const std::uint64_t operation = is_known ? flight->second.last_operation : num_enqueued_;
+  if (std::uncaught_exceptions() > 0) {
+    try {
+      hold_back(stream, operation);
+    } catch (const CudaError&) {
+      // The GPU is lost; the exception that is under way says why.
+    }
+    return;
+  }
+  if (is_known) flights_.erase(flight);
+  hold_back(stream, operation);
+}
+
+void NcclTransport::hold_back(Stream stream, std::uint64_t operation) {
+  const std::uint64_t num_done = num_enqueued_ - operations_.size();
+  if (operation <= num_done) return;
+  connections_.gpu().enter();
+  operations_[operation - num_done - 1].done->hold_back(device_.native_stream(stream));
+}
+
+void NcclTransport::watch() {
+  retire();
+  // With nothing under way only the trial's end ends the wait.
+  const Clock::time_point since = operations_.empty() ? Clock::now() : last_progress_;
+  connections_.check(since, [this] { return oldest() + " does not end"; });
+}
+
+std::unique_ptr<Transport> make_nccl_transport(CoordinatorClient& client,
+                                               NcclConnections& connections,
+                                               const NcclTrial& trial) {
+  return std::make_unique<NcclTransport>(client, connections.impl(), trial);
+}
+
+}  // namespace lockstep::backends

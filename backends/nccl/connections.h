@@ -1,0 +1,89 @@
+// One rank's communicators of NCCL, its stream and its events.
+//
+// Set-up is collective and does not block inside NCCL: a rank polls, so that it ends when its trial
+// does. What it has given up is never used again: the coordinator's next line-up has another
+// number.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/event.h"
+#include "backends/nccl/patience.h"
+#include "backends/nccl/transport.h"
+
+namespace lockstep::backends {
+
+// Which group each rank is in, as the group's lowest rank; -1: in none of two or more.
+using Partition = std::vector<int>;
+Partition partition_of(const Mesh& mesh, GroupKind kind);
+
+// A communicator for each kind of group; null where this rank has no such group of two or more.
+using CommunicatorsByKind = std::array<ncclComm*, kNumGroupKinds>;
+
+struct NcclConnections::Impl {
+  Impl(CoordinatorClient& line, Gpu& ours, const Options& chosen);
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  // Collective over the trial's world. NcclError where it does not succeed in time, or where what
+  // this line-up has connected was given up.
+  CommunicatorsByKind begin_trial(const TrialOrder& order, const Mesh& mesh);
+
+  // Polls. What keeps it from going on ends it: RankCancelled, NcclError ("WHAT: NCCL ...") or
+  // ConnectionLost, after abort().
+  void wait_until(const std::function<bool()>& is_done, const std::function<std::string()>& what);
+  // Once; `since` when work last moved. Throws as wait_until() does.
+  void check(NcclPatience::Clock::time_point since, const std::function<std::string()>& what);
+  // The same without exceptions: false where the work was given up.
+  bool settle(const std::function<bool()>& is_done, bool may_wait);
+
+  // Ends whatever is under way on the trial's communicators, which cannot be used again.
+  void abort();
+  // Some call of the trial was not carried out: peers may stand in it.
+  void spoil() { current().is_spoiled = true; }
+
+  Gpu& gpu() { return gpu_; }
+  void* stream() const { return lane_.stream; }  // cudaStream_t, of this rank's transfers
+  bool shares_gpu() const { return options_.shares_gpu; }
+
+  std::unique_ptr<GpuEvent> take_event();
+  void give_back(std::unique_ptr<GpuEvent> event) { free_events_.push_back(std::move(event)); }
+
+ private:
+  // Of one line-up.
+  struct Connected {
+    std::uint64_t lineup = 0;
+    int incarnation = 0;
+    bool is_spoiled = false;
+    ncclComm* world = nullptr;
+    std::map<Partition, ncclComm*> parts;  // null on ranks that are in no group of it
+
+    std::vector<ncclComm*> communicators() const;
+  };
+
+  Connected& current() { return by_world_[world_size_]; }
+  void connect_world(const TrialOrder& order);
+  ncclComm* communicator_of(const Partition& partition);
+  void split(const Partition& partition, ncclComm*& part);
+  void drop(Connected& connected);
+  void give_up(Trouble trouble, const std::string& what);
+
+  CoordinatorClient& client_;
+  Gpu& gpu_;
+  Options options_;
+  NcclPatience patience_;
+  Lane lane_;
+  Rank rank_;
+  int world_size_ = 1;
+  std::map<int, Connected> by_world_;  // the latest line-up of so many ranks
+  std::vector<std::unique_ptr<GpuEvent>> free_events_;
+};
+
+}  // namespace lockstep::backends
