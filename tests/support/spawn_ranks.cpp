@@ -1,9 +1,8 @@
 // The cluster that distributed tests run on.
 #include "tests/support/spawn_ranks.h"
 
-#include <algorithm>
-
 #include "core/base/errors.h"
+#include "tests/support/device_memory.h"
 
 namespace lockstep::test {
 
@@ -15,7 +14,7 @@ std::unique_ptr<Communicator> TestRank::connect(GroupKind kind) const {
 
 Tensor TestRank::tensor(const std::vector<double>& values) const {
   Tensor result = empty(static_cast<std::int64_t>(values.size()));
-  std::copy(values.begin(), values.end(), result.data<double>());
+  put_bytes(device, result.buffer(), std::as_bytes(std::span(values)));
   return result;
 }
 

@@ -1,6 +1,8 @@
-// What a tensor of reals holds, widened to double, for comparisons.
+// What a tensor of reals holds in memory of the host, widened to double, for comparisons.
 #pragma once
 
+#include <cstddef>
+#include <cstring>
 #include <vector>
 
 #include "core/base/errors.h"
@@ -9,18 +11,29 @@
 
 namespace lockstep::test {
 
-inline double value_at(const Tensor& tensor, std::int64_t index) {
-  switch (tensor.dtype) {
+template <typename T>
+T element_at(const std::byte* elements, std::int64_t index) {
+  T element;
+  std::memcpy(&element, elements + static_cast<std::size_t>(index) * sizeof(T), sizeof(T));
+  return element;
+}
+
+inline double real_at(DType dtype, const std::byte* elements, std::int64_t index) {
+  switch (dtype) {
     case DType::kF64:
-      return tensor.data<double>()[index];
+      return element_at<double>(elements, index);
     case DType::kF32:
-      return static_cast<double>(tensor.data<float>()[index]);
+      return static_cast<double>(element_at<float>(elements, index));
     case DType::kBF16:
-      return static_cast<double>(widened(tensor.data<BF16>()[index]));
+      return static_cast<double>(widened(element_at<BF16>(elements, index)));
     case DType::kI64:
       break;
   }
   throw InternalError("a tensor of integers holds no reals");
+}
+
+inline double value_at(const Tensor& tensor, std::int64_t index) {
+  return real_at(tensor.dtype, tensor.buffer().bytes(), index);
 }
 
 inline std::vector<double> values_of(const Tensor& tensor) {

@@ -5,6 +5,7 @@
 
 #include "tests/backends/conformance/elements.h"
 #include "tests/backends/conformance/part.h"
+#include "tests/support/device_memory.h"
 
 namespace lockstep::test {
 namespace {
@@ -83,11 +84,11 @@ class AdjointTest {
 
   Tensor draw(std::int64_t count) {
     ++stream_;
-    const Tensor tensor = rank_.empty(count);
+    std::vector<double> values;
     for (std::int64_t i = 0; i < count; ++i) {
-      tensor.data<double>()[i] = static_cast<double>(input_units(stream_, rank_.rank, i));
+      values.push_back(static_cast<double>(input_units(stream_, rank_.rank, i)));
     }
-    return tensor;
+    return rank_.tensor(values);
   }
 
   Tensor apply(const Map& map, const Tensor& x) {
@@ -113,7 +114,7 @@ class AdjointTest {
          .kind = CollectiveKind::kAllReduce,
          .input = both.buffer(),
          .output = both.buffer()});
-    const std::vector<double> sums = values_of(both);
+    const std::vector<double> sums = values_of(rank_.device, both);
     const bool holds = sums[0] == sums[1] && sums[0] != 0.0;
     notes_.check(holds ? ""
                        : fmt::format("<A x, y> of {} on {} is {}, but <x, A^T y> is {}",
@@ -123,9 +124,9 @@ class AdjointTest {
                                      sums[1]));
   }
 
-  static double inner(const Tensor& a, const Tensor& b) {
-    const std::vector<double> left = values_of(a);
-    const std::vector<double> right = values_of(b);
+  double inner(const Tensor& a, const Tensor& b) {
+    const std::vector<double> left = values_of(rank_.device, a);
+    const std::vector<double> right = values_of(rank_.device, b);
     return std::inner_product(left.begin(), left.end(), right.begin(), 0.0);
   }
 

@@ -6,6 +6,7 @@
 
 #include "core/base/errors.h"
 #include "tests/backends/conformance/part.h"
+#include "tests/support/device_memory.h"
 
 namespace lockstep::test {
 namespace {
@@ -202,7 +203,9 @@ PartReport check_arguments(const TestedBackend& backend, int world) {
     const Tensor values = r.tensor({1.0});
     ++notes.num_calls;
     run_call(*communicator, good_call(values));
-    notes.check(values_of(values)[0] == world ? "" : "a call after refused ones gave a wrong sum");
+    notes.check(values_of(r.device, values)[0] == world
+                    ? ""
+                    : "a call after refused ones gave a wrong sum");
   });
   ++report.num_checks;
   if (std::string wrong = uncaught_complaint(backend, world); !wrong.empty()) {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/comm/call_rules.h"
+#include "tests/support/device_memory.h"
 
 namespace lockstep::test {
 namespace {
@@ -22,7 +23,8 @@ bool has_splits(Sizes sizes) {
 }  // namespace
 
 PreparedCall::PreparedCall(const TestRank& rank, const CallCase& call, const Seat& seat)
-    : case_(call),
+    : device_(&rank.device),
+      case_(call),
       peer_(is_message(call.type.kind) ? seat.peer : root_of(call, seat)),
       own_part_(own_part_offset(call, seat)),
       input_(input_of(call, seat)),
@@ -76,8 +78,7 @@ void PreparedCall::place(const TestRank& rank) {
   if (two) fill(output_side(), output_end, rank);
   std::copy(input_.begin(), input_.end(), sides_.front().expected.begin() + input_offset_);
   for (Side& side : sides_) {
-    const Image image = image_of(case_.type.dtype, side.expected);
-    if (!image.empty()) std::memcpy(side.tensor.data<std::byte>(), image.data(), image.size());
+    put_bytes(*device_, side.tensor.buffer(), image_of(case_.type.dtype, side.expected));
   }
   std::copy(output_.begin(), output_.end(), output_side().expected.begin() + output_offset_);
 }
@@ -114,17 +115,17 @@ std::string PreparedCall::complaint() const {
   const auto element = static_cast<std::size_t>(element_bytes(case_.type.dtype));
   for (const Side& side : sides_) {
     const Image expected = image_of(case_.type.dtype, side.expected);
-    const std::byte* found = side.tensor.data<std::byte>();
-    if (expected.empty() || std::memcmp(found, expected.data(), expected.size()) == 0) continue;
+    const Image found = bytes_of(*device_, side.tensor.buffer());
+    if (found == expected) continue;
     std::size_t at = 0;
-    while (std::memcmp(found + at, expected.data() + at, element) == 0) at += element;
+    while (std::memcmp(found.data() + at, expected.data() + at, element) == 0) at += element;
     return fmt::format("{}, {}: element {} of the {} is {}, should be {}",
                        where_,
                        to_text(case_),
                        static_cast<std::int64_t>(at / element) -
                            (&side == &sides_.back() ? output_offset_ : input_offset_),
                        &side == &sides_.back() ? "output" : "input",
-                       element_text(case_.type.dtype, found + at),
+                       element_text(case_.type.dtype, found.data() + at),
                        element_text(case_.type.dtype, expected.data() + at));
   }
   return {};

@@ -31,6 +31,7 @@ class PreparedCall {
   void fill(Side& side, std::int64_t num_elements, const TestRank& rank) const;
   Side& output_side() { return sides_.back(); }
 
+  Device* device_;
   CallCase case_;
   GroupRank peer_;
   std::int64_t own_part_;

@@ -7,32 +7,42 @@
 
 #include "core/tensor/bfloat16.h"
 #include "tests/backends/conformance/part.h"
+#include "tests/support/device_memory.h"
 
 namespace lockstep::test {
 namespace {
 
-void put(const Tensor& tensor, std::int64_t index, double value) {
-  if (tensor.dtype == DType::kF64) tensor.data<double>()[index] = value;
-  if (tensor.dtype == DType::kF32) tensor.data<float>()[index] = static_cast<float>(value);
-  if (tensor.dtype != DType::kBF16) return;
-  tensor.data<BF16>()[index] = rounded_to_bf16(static_cast<float>(value));
+template <typename T>
+void append(std::vector<std::byte>& bytes, T value) {
+  const auto of_value = std::as_bytes(std::span(&value, 1));
+  bytes.insert(bytes.end(), of_value.begin(), of_value.end());
+}
+
+Tensor tensor_of(const TestRank& r, DType dtype, const std::vector<double>& values) {
+  std::vector<std::byte> bytes;
+  for (const double value : values) {
+    if (dtype == DType::kF64) append(bytes, value);
+    if (dtype == DType::kF32) append(bytes, static_cast<float>(value));
+    if (dtype == DType::kBF16) append(bytes, rounded_to_bf16(static_cast<float>(value)));
+  }
+  const Tensor tensor = r.empty(std::ssize(values), dtype);
+  put_bytes(r.device, tensor.buffer(), bytes);
+  return tensor;
 }
 
 // Element 0 is NaN on the owner alone, element 1 infinite there, element 2 an ordinary number.
 std::string complaint_of(TestRank& r, Communicator& communicator, const CallType& type, int owner) {
   const double infinity = std::numeric_limits<double>::infinity();
-  const Tensor values = r.empty(3, type.dtype);
   const bool mine = rank_in(communicator, r.rank).value == owner;
-  put(values, 0, mine ? std::nan("") : 1.0);
-  put(values, 1, mine ? infinity : 1.0);
-  put(values, 2, 1.0);
+  const Tensor values =
+      tensor_of(r, type.dtype, {mine ? std::nan("") : 1.0, mine ? infinity : 1.0, 1.0});
   run_call(communicator,
            {.label = "conformance.special",
             .kind = type.kind,
             .input = values.buffer(),
             .output = values.buffer(),
             .op = type.op});
-  const std::vector<double> found = values_of(values);
+  const std::vector<double> found = values_of(r.device, values);
   const double ordinary = type.op == ReduceOp::kSum ? communicator.group().size() : 1.0;
   if (std::isnan(found[0]) && found[1] == infinity && found[2] == ordinary) return {};
   return fmt::format("{} on {} with NaN and infinity of member {} gives {}, {}, {}",
