@@ -1,4 +1,4 @@
-// In-process on fibers and on threads, and Gloo; layouts of the worlds.
+// In-process on fibers and on threads, on the CPU and on a GPU, and Gloo; layouts of the worlds.
 #include "tests/backends/conformance/backends.h"
 
 #include <fmt/format.h>
@@ -8,17 +8,38 @@
 #include "backends/gloo/transport.h"
 #include "core/base/errors.h"
 #include "core/comm/call_rules.h"
+#include "core/tensor/cuda/gpu.h"
 #include "tests/support/gloo_ranks.h"
 
 namespace lockstep::test {
 namespace {
 
+RunOutcome run_in_process(const Layout& layout,
+                          const RankProgram& program,
+                          const sim::ClusterOptions& options) {
+  const sim::ClusterReport report = spawn_ranks(layout, program, options);
+  return {.findings = report.findings,
+          .num_calls = report.num_calls,
+          .num_matched = report.num_matched};
+}
+
 TestedBackend in_process(const std::string& name, const sim::ClusterOptions& options) {
   return {.name = name, .run = [options](const Layout& layout, const RankProgram& program) {
-            const sim::ClusterReport report = spawn_ranks(layout, program, options);
-            return RunOutcome{.findings = report.findings,
-                              .num_calls = report.num_calls,
-                              .num_matched = report.num_matched};
+            return run_in_process(layout, program, options);
+          }};
+}
+
+// All ranks on the first GPU.
+TestedBackend in_process_on_gpu(const std::string& name, const sim::ClusterOptions& options) {
+  return {.name = name,
+          .absent = why_no_cuda(),
+          .on_gpu = true,
+          .coverage = Coverage::kThinnedBy4,
+          .run = [options](const Layout& layout, const RankProgram& program) {
+            Gpu gpu(0);
+            sim::ClusterOptions on_it = options;
+            on_it.gpu = &gpu;
+            return run_in_process(layout, program, on_it);
           }};
 }
 
@@ -51,13 +72,18 @@ std::vector<TestedBackend> known_backends() {
                       .reduction_order = ReductionOrder::kRing,
                       .completion = Completion::kSeeded,
                       .schedule_seed = 2}),
-          gloo()};
-}
-
-std::vector<TestedBackend> present_backends() {
-  std::vector<TestedBackend> present = known_backends();
-  std::erase_if(present, [](const TestedBackend& backend) { return !backend.absent.empty(); });
-  return present;
+          gloo(),
+          in_process_on_gpu("inproc_cuda", {.host = RankHost::kFibers}),
+          in_process_on_gpu("inproc_cuda_tree_late",
+                            {.host = RankHost::kFibers,
+                             .reduction_order = ReductionOrder::kTree,
+                             .completion = Completion::kLate,
+                             .schedule_seed = 1}),
+          in_process_on_gpu("inproc_cuda_threads_ring_seeded",
+                            {.host = RankHost::kThreads,
+                             .reduction_order = ReductionOrder::kRing,
+                             .completion = Completion::kSeeded,
+                             .schedule_seed = 2})};
 }
 
 std::vector<Capability> capabilities_of(const TestedBackend& backend) {

@@ -28,15 +28,16 @@ enum class Coverage {
 // Ranks share the memory of the process that calls `run`.
 struct TestedBackend {
   std::string name;         // of tests: letters and '_'
-  std::string absent = {};  // why this build cannot run it, empty where it can
+  std::string absent = {};  // why it cannot be run here, empty where it can
+  bool on_gpu = false;      // tested by an executable of its own
   Coverage coverage = Coverage::kFull;
   std::function<RunOutcome(const Layout&, const RankProgram&)> run = {};
 };
 
 // Those that the project knows.
 std::vector<TestedBackend> known_backends();
-// Of those, what this build can run.
-std::vector<TestedBackend> present_backends();
+// Of those, what this executable tests and can run here.
+std::vector<TestedBackend> tested_backends();
 
 // What a backend says of a type of call.
 struct Capability {

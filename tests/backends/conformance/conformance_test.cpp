@@ -1,4 +1,4 @@
-// Every part of the suite over every backend that this build has.
+// Every part of the suite over every backend that this executable tests.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct PartRun {
 
 std::vector<PartRun> all_runs() {
   std::vector<PartRun> runs;
-  for (const TestedBackend& backend : present_backends()) {
+  for (const TestedBackend& backend : tested_backends()) {
     for (const Part& part : parts()) {
       for (const int world : part.worlds) {
         runs.push_back({.backend = backend, .part = part, .world = world});
