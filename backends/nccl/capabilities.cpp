@@ -1,11 +1,10 @@
 // The one table of what NCCL does itself and what is built from it.
 #include "backends/nccl/plan.h"
-#include "backends/nccl/transport.h"
 #include "core/base/errors.h"
 
 namespace lockstep::backends {
 
-Support nccl_support(const CallType& type) {
+Support planned_support(const CallType& type) {
   switch (type.kind) {
     case CollectiveKind::kAllReduce:
       if (nccl_reduces(type.dtype, type.op)) return {.kind = SupportKind::kNative};

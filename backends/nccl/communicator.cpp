@@ -161,6 +161,8 @@ void NcclTransport::watch() {
   connections_.check(since, [this] { return oldest() + " does not end"; });
 }
 
+Support nccl_support(const CallType& type) { return planned_support(type); }
+
 std::unique_ptr<Transport> make_nccl_transport(CoordinatorClient& client,
                                                NcclConnections& connections,
                                                const NcclTrial& trial) {

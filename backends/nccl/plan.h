@@ -16,6 +16,8 @@ namespace lockstep::backends {
 
 // Its sums, and maxima of integers.
 bool nccl_reduces(DType dtype, ReduceOp op);
+// How a call of that type is planned.
+Support planned_support(const CallType& type);
 
 enum class NcclOperationKind {
   kAllReduce,

@@ -1,15 +1,20 @@
-// In-process on fibers and on threads, on the CPU and on a GPU, and Gloo; layouts of the worlds.
+// In-process on fibers and on threads, on the CPU and on a GPU, Gloo and NCCL; layouts of the
+// worlds.
 #include "tests/backends/conformance/backends.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 
 #include "backends/gloo/transport.h"
 #include "core/base/errors.h"
 #include "core/comm/call_rules.h"
 #include "core/tensor/cuda/gpu.h"
 #include "tests/support/gloo_ranks.h"
+#include "tests/support/nccl_ranks.h"
+#include "tests/support/planned_ranks.h"
 
 namespace lockstep::test {
 namespace {
@@ -21,6 +26,12 @@ RunOutcome run_in_process(const Layout& layout,
   return {.findings = report.findings,
           .num_calls = report.num_calls,
           .num_matched = report.num_matched};
+}
+
+RunOutcome outcome_of(const backends::TrialOutcome& outcome) {
+  return {.findings = outcome.findings,
+          .num_calls = outcome.num_calls,
+          .num_matched = outcome.num_matched};
 }
 
 TestedBackend in_process(const std::string& name, const sim::ClusterOptions& options) {
@@ -49,10 +60,29 @@ TestedBackend gloo() {
           .absent = backends::why_no_gloo(),
           .coverage = Coverage::kThinnedBy4,
           .run = [](const Layout& layout, const RankProgram& program) {
-            const backends::TrialOutcome outcome = run_gloo_ranks(layout, program);
-            return RunOutcome{.findings = outcome.findings,
-                              .num_calls = outcome.num_calls,
-                              .num_matched = outcome.num_matched};
+            return outcome_of(run_gloo_ranks(layout, program));
+          }};
+}
+
+// What NCCL is asked for, carried out by loops: no GPU is needed to see what plans come to.
+TestedBackend nccl_plans() {
+  return {.name = "nccl_plans",
+          .coverage = Coverage::kFull,
+          .run = [](const Layout& layout, const RankProgram& program) {
+            return outcome_of(run_planned_ranks(layout, program));
+          }};
+}
+
+// On threads that share the first GPU. `absent`: why they cannot.
+TestedBackend nccl(const std::string& absent) {
+  const auto gpu = std::make_shared<std::optional<Gpu>>();
+  return {.name = "nccl",
+          .absent = absent,
+          .on_gpu = true,
+          .coverage = Coverage::kThinnedBy4,
+          .run = [gpu](const Layout& layout, const RankProgram& program) {
+            if (!*gpu) gpu->emplace(0);
+            return outcome_of(run_nccl_ranks(layout, program, {.gpu = &**gpu}));
           }};
 }
 
@@ -60,6 +90,8 @@ TestedBackend gloo() {
 
 std::vector<TestedBackend> known_backends() {
   using sim::RankHost;
+  // Before anything else uses CUDA.
+  const std::string why_no_nccl = prepare_nccl_ranks();
   return {in_process("fibers", {.host = RankHost::kFibers}),
           in_process("threads", {.host = RankHost::kThreads}),
           in_process("fibers_tree_late",
@@ -73,6 +105,8 @@ std::vector<TestedBackend> known_backends() {
                       .completion = Completion::kSeeded,
                       .schedule_seed = 2}),
           gloo(),
+          nccl_plans(),
+          nccl(why_no_nccl),
           in_process_on_gpu("inproc_cuda", {.host = RankHost::kFibers}),
           in_process_on_gpu("inproc_cuda_tree_late",
                             {.host = RankHost::kFibers,

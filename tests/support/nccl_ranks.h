@@ -1,0 +1,41 @@
+// Runs a function on every rank of a small cluster over NCCL: ranks are threads of this process on
+// its first GPU, each with its own line to a coordinator. It needs a GPU and a NCCL that lets ranks
+// share one.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "core/tensor/cuda/cuda_device.h"
+#include "tests/support/coordinated_ranks.h"
+#include "tests/support/spawn_ranks.h"
+
+namespace lockstep::test {
+
+struct NcclRanksOptions {
+  std::chrono::milliseconds stall{20000};    // of the coordinator: nothing happens for so long
+  std::chrono::milliseconds timeout{20000};  // of NCCL's work that does not move
+  int num_trials = 1;                        // see CoordinatedOptions
+  bool past_findings = false;
+  // Whether each rank is told that it shares its GPU: the host then waits for each call. Two ranks
+  // can do without.
+  bool shares_gpu = true;
+  Gpu* gpu = nullptr;  // none: one of the call's own
+};
+
+// The environment of the process is prepared first: it must not have used CUDA before its first
+// call of this, or of prepare_nccl_ranks(). UsageError where there is no GPU or no such NCCL; never
+// throws for what a rank does.
+backends::TrialOutcome run_nccl_ranks(const Layout& layout,
+                                      const std::function<void(TestRank&)>& program,
+                                      const NcclRanksOptions& options = {});
+// tp ranks, no other axis.
+backends::TrialOutcome run_nccl_ranks(int tp,
+                                      const std::function<void(TestRank&)>& program,
+                                      const NcclRanksOptions& options = {});
+
+// Prepares the environment. Why ranks cannot run over NCCL here; empty where they can.
+std::string prepare_nccl_ranks();
+
+}  // namespace lockstep::test
