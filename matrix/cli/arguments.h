@@ -17,6 +17,7 @@ struct Arguments {
   std::string device;
   std::string comm;
   std::string ranks;
+  std::string gpus;
   std::string jobs;
   std::string shard;
   std::string only;
@@ -28,8 +29,10 @@ struct Arguments {
   std::string trace;
   std::string dump;
   std::string checks;
+  std::string asked_launcher;
   // Between processes of this command only: what a worker holds its trials against, where the
-  // coordinator listens, which rank's process this is, and what a launcher started.
+  // coordinator listens, which rank's process this is, what a launcher started, and whether ranks
+  // may share GPUs.
   std::string against;
   std::string coordinator;
   std::string seat;
@@ -41,6 +44,7 @@ struct Arguments {
   std::vector<std::string> defects;
   std::vector<std::string> set;
   bool resume = false;
+  bool share_gpus = false;
 };
 
 // `words` are argv without the program. UsageError for what no sub-command takes.

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "matrix/crew/crew_ranks.h"
+
 namespace lockstep::matrix {
 namespace {
 
@@ -16,11 +18,15 @@ const ValueOption kSeed{
     "--seed", &A::seed, "S", "seed of weights and data, for all cases (as --set seed=S)"};
 const ValueOption kRanks{
     "--ranks", &A::ranks, "fibers|threads", "what a simulated rank runs on (fibers)"};
-const ValueOption kDevice{"--device", &A::device, "cpu|cuda", "what computes (cpu)"};
+const ValueOption kDevice{
+    "--device", &A::device, "cpu|cuda", "what computes (cpu; cuda with --comm nccl)"};
 const ValueOption kComm{"--comm", &A::comm, "inproc|gloo|nccl", "what communicates (inproc)"};
+const ValueOption kGpus{
+    "--gpus", &A::gpus, "N", "over nccl: the first N of the GPUs that are visible (all)"};
 const ValueOption kJobs{
-    "--jobs", &A::jobs, "N", "worker processes (the number of cores; 1 over gloo)"};
+    "--jobs", &A::jobs, "N", "worker processes (the number of cores; 1 over gloo and on GPUs)"};
 const ValueOption kTimeout{"--timeout", &A::timeout, "S", "seconds a case may take (60)"};
+const SwitchOption kShareGpusSwitch{kShareGpus, &A::share_gpus, "over nccl: ranks may share a GPU"};
 const ListOption kSet{
     "--set", &A::set, "KEY=VALUE", "override a field of the spec's model, layout or recipe"};
 const ListOption kDefect{"--defect", &A::defects, "ID", "edit this known bug into every case"};
@@ -44,6 +50,7 @@ std::vector<ValueOption> sweep_values(const std::string& folder, ValueOption for
           kDevice,
           kComm,
           kRanks,
+          kGpus,
           kJobs,
           kShard,
           kOnly,
@@ -113,8 +120,10 @@ Command run_row() {
           .subject_summary = "",
           .example = "lockstep run --case '{\"preset\":\"tiny-linear\",\"tp\":2,\"dp\":3}'",
           .values = {{"--case", &A::case_text, "JSON|@FILE", "the case; missing fields: defaults"},
+                     kDevice,
                      kComm,
                      kRanks,
+                     kGpus,
                      kTimeout,
                      {"--trace", &A::trace, "FILE", "write a timeline (not built yet)"},
                      {"--dump", &A::dump, "DIR", "write all tensors (not built yet)"}},
@@ -156,6 +165,11 @@ Command confirm_row() {
       .example = "lockstep confirm lockstep-out/quick --comm gloo --limit 5",
       .values = {{"--comm", &A::comm, "gloo|nccl", "what communicates"},
                  {"--limit", &A::limit, "N", "only N cases, those that show most"},
+                 kGpus,
+                 {"--launcher",
+                  &A::asked_launcher,
+                  "local|mpirun|slurm",
+                  "what must have started this command; local: nothing (what is seen)"},
                  kTimeout,
                  kJobs,
                  {"--format", &A::format, "text|json", "table or one JSON object (text)"}},
@@ -171,8 +185,10 @@ Command worker_row() {
           .subject = "",
           .subject_summary = "",
           .example = "lockstep worker < requests",
-          .values = {kComm,
+          .values = {kDevice,
+                     kComm,
                      kRanks,
+                     kGpus,
                      kTimeout,
                      {"--checks", &A::checks, "LIST", "names of checks, by commas"},
                      {"--against", &A::against, "inproc", "what to hold each trial against"},
@@ -180,23 +196,24 @@ Command worker_row() {
                      {"--host", &A::host, "NAME", "this host, as those processes reach it"},
                      {"--listening", &A::listening, "FD", "the socket at which they arrive"}},
           .lists = {},
-          .switches = {},
+          .switches = {kShareGpusSwitch},
           .run = worker_command,
           .hidden = true};
 }
 
 Command rank_row() {
   return {.name = "rank",
-          .summary = "serve one rank of every trial over Gloo",
+          .summary = "serve one rank of every trial over Gloo, or a host's ranks over NCCL",
           .subject = "",
           .subject_summary = "",
           .example = "lockstep rank --coordinator 127.0.0.1:4000 --seat 0 --generation 1",
           .values = {{"--coordinator", &A::coordinator, "HOST:PORT", "who gives the orders"},
-                     {"--seat", &A::seat, "N", "which rank"},
-                     {"--generation", &A::generation, "N", "which of its processes"},
+                     {"--seat", &A::seat, "N", "over gloo: which rank"},
+                     {"--generation", &A::generation, "N", "over gloo: which of its processes"},
+                     kComm,
                      kTimeout},
           .lists = {},
-          .switches = {},
+          .switches = {kShareGpusSwitch},
           .run = rank_command,
           .hidden = true};
 }

@@ -13,6 +13,7 @@
 #include "core/base/errors.h"
 #include "core/config/rules.h"
 #include "matrix/cli/commands.h"
+#include "matrix/cli/gpu_options.h"
 #include "matrix/cli/launched.h"
 #include "matrix/cli/output.h"
 #include "matrix/cli/ranks_option.h"
@@ -22,7 +23,6 @@
 #include "matrix/confirm/choose.h"
 #include "matrix/confirm/confirmation_report.h"
 #include "matrix/confirm/earlier_results.h"
-#include "matrix/crew/crew.h"
 
 namespace lockstep::matrix {
 namespace {
@@ -32,9 +32,10 @@ const char* const kJsonFile = "confirmation.json";
 void check_comm(const Arguments& arguments) {
   check_backends(arguments);
   if (!simulates(arguments)) return;
-  throw UsageError(arguments.comm.empty()
-                       ? "confirm: --comm says on which backend; expected gloo, got nothing"
-                       : "--comm inproc: the sweep itself ran on simulated ranks; expected gloo");
+  throw UsageError(
+      arguments.comm.empty()
+          ? "confirm: --comm says on which backend; expected gloo or nccl, got nothing"
+          : "--comm inproc: the sweep itself ran on simulated ranks; expected gloo or nccl");
 }
 
 std::optional<std::size_t> limit_option(const Arguments& arguments) {
@@ -52,6 +53,14 @@ std::vector<std::string> checks_of(const std::vector<CaseResult>& results) {
     if (!names.empty()) break;
   }
   return names;
+}
+
+std::vector<const Case*> cases_of(const std::vector<CaseResult>& results) {
+  std::vector<const Case*> cases;
+  for (const CaseResult& result : results) {
+    if (result.verdict != Verdict::kInvalid) cases.push_back(&result.c);
+  }
+  return cases;
 }
 
 // Beside the sweep's own results, which stay as they are.
@@ -103,8 +112,8 @@ int lead_confirm(const Arguments& arguments) {
                                  : choice_option("--format", arguments.format, {"text", "json"});
   const std::optional<std::size_t> limit = limit_option(arguments);
   const std::vector<CaseResult> swept = read_simulated_results(arguments.subject);
-  const Choice choice = choose_cases(swept, why_no_crew, limit);
-  Arguments workers = arguments;
+  Arguments workers = settle_gpus(arguments, cases_of(swept));
+  const Choice choice = choose_cases(swept, why_not_option(arguments), limit);
   workers.against = "inproc";
   const std::string name = sweep_name(arguments.subject);
   const SweepOptions options =

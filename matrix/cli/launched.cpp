@@ -11,11 +11,14 @@
 
 #include "backends/coordinator/client.h"
 #include "backends/coordinator/coordinator.h"
+#include "core/base/errors.h"
+#include "matrix/cli/gpu_options.h"
 #include "matrix/cli/output.h"
 #include "matrix/cli/ranks_option.h"
+#include "matrix/crew/crew_ranks.h"
 #include "matrix/crew/follower.h"
-#include "matrix/crew/gloo_ranks.h"
 #include "matrix/crew/launched_seats.h"
+#include "matrix/crew/orders.h"
 #include "matrix/launch/place.h"
 #include "matrix/sweep/worker_pool.h"
 
@@ -74,6 +77,17 @@ void expect_own_address(const Place& place) {
   }
 }
 
+// By the environment, unless the command was told what started it.
+std::optional<Place> place_asked_for(const std::string& launcher) {
+  if (launcher == "local") return std::nullopt;
+  std::optional<Place> place = plan_place(own_environment());
+  if (launcher.empty()) return place;
+  const std::string starter = launcher == "slurm" ? "srun" : launcher;
+  if (place && place->launcher == starter) return place;
+  throw UsageError("--launcher " + launcher + ": this command was not started by " + starter +
+                   "; expected a start as in '" + starter + " -n 2 lockstep ...'");
+}
+
 int lead_others(const Place& place,
                 const Arguments& arguments,
                 const std::function<int(const Arguments&)>& lead) {
@@ -98,15 +112,17 @@ int lead_others(const Place& place,
 
 int on_leader(const Arguments& arguments, const std::function<int(const Arguments&)>& lead) {
   if (simulates(arguments)) return lead(arguments);
-  const std::optional<Place> place = plan_place(own_environment());
+  const std::optional<Place> place = place_asked_for(arguments.asked_launcher);
   if (!place) return lead(arguments);
   try {
     if (place->rank == 0) return lead_others(*place, arguments, lead);
     const backends::CoordinatorAddress leader{.host = place->host, .port = place->port};
     follow({.process = place->rank,
             .coordinator = leader,
-            .command =
-                rank_command(own_program(), leader.host, leader.port, timeout_option(arguments))});
+            .kind = arguments.comm == "nccl" ? SeatKind::kThreads : SeatKind::kProcesses,
+            .command = rank_words(
+                arguments.comm, own_program(), leader.host, leader.port, timeout_option(arguments)),
+            .arrival = to_text(gpus_option(arguments))});
     return 0;
   } catch (const backends::ConnectionLost& error) {
     throw LaunchError(error.what());

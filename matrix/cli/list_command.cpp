@@ -114,9 +114,10 @@ std::vector<Row> preset_rows() {
 }
 
 std::vector<Row> backend_table() {
-  std::vector<Row> rows = {{"flag", "name", "built", "what it is"}};
+  std::vector<Row> rows = {{"flag", "name", "usable", "what it is", "why not"}};
   for (const BackendRow& row : backend_rows()) {
-    rows.push_back({row.flag, row.name, row.built ? "yes" : "no", row.summary});
+    const std::string why_not = row.why_not();
+    rows.push_back({row.flag, row.name, why_not.empty() ? "yes" : "no", row.summary, why_not});
   }
   return rows;
 }

@@ -4,6 +4,7 @@
 
 #include "core/base/errors.h"
 #include "matrix/cli/commands.h"
+#include "matrix/cli/gpu_options.h"
 #include "matrix/cli/launched.h"
 #include "matrix/cli/output.h"
 #include "matrix/cli/selection.h"
@@ -96,7 +97,8 @@ int lead_mutation(const Arguments& arguments) {
   const std::vector<sim::Defect> defects = chosen_defects(arguments.defects);
   const CaseSelection selection = select_clean_cases(arguments);
   const std::string name = selection.name + "-mutate";
-  const SweepOptions options = sweep_options(arguments, name, selection.checks);
+  const Arguments settled = settle_gpus(arguments, cases_to_run(selection));
+  const SweepOptions options = sweep_options(settled, name, selection.checks);
   const MutationPlan plan = plan_mutation(selected_cases(selection), defects);
   const std::string folder = results_folder(arguments, name);
   ResultsFile results(folder);

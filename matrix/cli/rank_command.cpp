@@ -1,10 +1,14 @@
-// `lockstep rank`: the process of one rank; started by the command, not by people.
+// `lockstep rank`: the process of one rank, or over NCCL of a host's ranks; started by the command,
+// not by people.
 #include <limits>
 
+#include "backends/nccl/transport.h"
 #include "core/base/errors.h"
 #include "matrix/cli/commands.h"
 #include "matrix/cli/ranks_option.h"
 #include "matrix/cli/values.h"
+#include "matrix/crew/host_process.h"
+#include "matrix/crew/nccl_work.h"
 #include "matrix/crew/rank_process.h"
 #include "matrix/sweep/worker_pool.h"
 
@@ -27,14 +31,19 @@ backends::CoordinatorAddress address_option(const std::string& text) {
 
 int rank_command(const Arguments& arguments) {
   constexpr std::int64_t kLargest = std::numeric_limits<int>::max();
-  const RankProcessOptions options{
-      .coordinator = address_option(arguments.coordinator),
+  const backends::CoordinatorAddress coordinator = address_option(arguments.coordinator);
+  const double timeout_s = timeout_option(arguments);
+  // Before anything touches CUDA.
+  if (arguments.share_gpus) backends::let_ranks_share_gpus();
+  check_backends(arguments);
+  if (arguments.comm == "nccl") host_seats(coordinator, nccl_work(timeout_s));
+  const backends::SeatId id{
       .seat = static_cast<int>(integer_option("--seat", arguments.seat, 0, kLargest)),
       .generation = static_cast<std::uint64_t>(
-          integer_option("--generation", arguments.generation, 0, kLargest)),
-      .timeout_s = timeout_option(arguments)};
+          integer_option("--generation", arguments.generation, 0, kLargest))};
   try {
-    return serve_ranks(options);
+    serve_rank(coordinator, id, gloo_work(timeout_s));
+    return 0;
   } catch (const backends::ConnectionLost& error) {
     throw LaunchError(error.what());
   }

@@ -1,11 +1,14 @@
-// Simulated ranks, or a crew of processes.
+// Simulated ranks, or a crew in other processes.
 #include "matrix/cli/ranks_option.h"
 
 #include <filesystem>
 #include <limits>
+#include <memory>
 
+#include "core/tensor/cuda/gpu.h"
+#include "matrix/cli/gpu_options.h"
 #include "matrix/cli/values.h"
-#include "matrix/crew/gloo_ranks.h"
+#include "matrix/crew/crew_ranks.h"
 
 namespace lockstep::matrix {
 namespace {
@@ -13,6 +16,7 @@ namespace {
 constexpr double kDefaultTimeout = 60.0;
 constexpr double kMaxTimeout = 1e6;
 constexpr std::int64_t kMaxProcesses = 4096;
+constexpr int kGpuOfSimulatedRanks = 0;
 
 }  // namespace
 
@@ -28,8 +32,15 @@ double timeout_option(const Arguments& arguments) {
 }
 
 TrialRunner ranks_option(const Arguments& arguments) {
-  if (simulates(arguments)) return simulated_ranks(rank_host(arguments.ranks));
-  GlooRanksOptions options{.program = own_program(), .timeout_s = timeout_option(arguments)};
+  if (simulates(arguments)) {
+    const sim::RankHost host = rank_host(arguments.ranks);
+    if (device_option(arguments) == "cpu") return simulated_ranks(host);
+    return simulated_ranks(host, std::make_shared<Gpu>(kGpuOfSimulatedRanks));
+  }
+  CrewRanksOptions options{.program = own_program(),
+                           .timeout_s = timeout_option(arguments),
+                           .gpus = gpus_option(arguments),
+                           .share_gpus = arguments.share_gpus};
   if (!arguments.processes.empty()) {
     constexpr std::int64_t kLargest = std::numeric_limits<int>::max();
     options.num_processes =
@@ -38,7 +49,7 @@ TrialRunner ranks_option(const Arguments& arguments) {
         static_cast<int>(integer_option("--listening", arguments.listening, 0, kLargest));
     options.host = arguments.host;
   }
-  return gloo_ranks(options);
+  return arguments.comm == "nccl" ? nccl_ranks(options) : gloo_ranks(options);
 }
 
 }  // namespace lockstep::matrix

@@ -7,6 +7,7 @@
 #include "core/config/rules.h"
 #include "core/config/text_file.h"
 #include "matrix/cli/commands.h"
+#include "matrix/cli/gpu_options.h"
 #include "matrix/cli/launched.h"
 #include "matrix/cli/output.h"
 #include "matrix/cli/ranks_option.h"
@@ -61,7 +62,8 @@ int run_command(const Arguments& arguments) {
   if (!arguments.dump.empty()) throw UsageError("run --dump is not built yet");
   const Case c = checked_case(arguments.case_text);
   return on_leader(arguments, [&c](const Arguments& leading) {
-    CaseRunner runner(RunOptions{.ranks = ranks_option(leading), .checks = {}});
+    const Arguments settled = settle_gpus(leading, {&c});
+    CaseRunner runner(RunOptions{.ranks = ranks_option(settled), .checks = {}});
     // A case knows no axes, so its id is its name.
     const CaseResult result = runner.run(case_id(c), c);
     print_out(result_to_json(result) + "\n");

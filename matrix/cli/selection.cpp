@@ -84,6 +84,15 @@ CaseSelection select_cases(const Arguments& arguments) {
   return selection;
 }
 
+std::vector<const Case*> cases_to_run(const CaseSelection& selection) {
+  std::vector<const Case*> cases;
+  for (const std::size_t index : selection.selected) {
+    const NamedCase& one = selection.known[index];
+    if (one.invalid_reason.empty()) cases.push_back(&one.c);
+  }
+  return cases;
+}
+
 int exit_code_of_nothing(const CaseSelection& selection, const Arguments& arguments) {
   if (selection.num_before_shard > 0) {
     print_error("note: shard " + arguments.shard + " of this sweep holds no case");

@@ -20,6 +20,9 @@ struct CaseSelection {
 // UsageError for anything wrong with the spec or the options.
 CaseSelection select_cases(const Arguments& arguments);
 
+// Those of the selected that can exist.
+std::vector<const Case*> cases_to_run(const CaseSelection& selection);
+
 // What a command returns that has nothing to do, after one line on standard error that says why: 0
 // for an empty shard of a spec that has cases, 4 otherwise.
 int exit_code_of_nothing(const CaseSelection& selection, const Arguments& arguments);

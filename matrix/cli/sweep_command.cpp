@@ -1,5 +1,6 @@
 // `lockstep sweep`: options understood, then all cases, then the report.
 #include "matrix/cli/commands.h"
+#include "matrix/cli/gpu_options.h"
 #include "matrix/cli/launched.h"
 #include "matrix/cli/output.h"
 #include "matrix/cli/selection.h"
@@ -26,7 +27,8 @@ int lead_sweep(const Arguments& arguments) {
                                  ? "text"
                                  : choice_option("--format", arguments.format, {"text", "json"});
   const CaseSelection selection = select_cases(arguments);
-  const SweepOptions options = sweep_options(arguments, selection.name, selection.checks);
+  const Arguments settled = settle_gpus(arguments, cases_to_run(selection));
+  const SweepOptions options = sweep_options(settled, selection.name, selection.checks);
   const std::string folder = results_folder(arguments, selection.name);
   ResultsFile results(folder);
   Progress progress(stderr, Progress::style_for(stderr));

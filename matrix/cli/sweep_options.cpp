@@ -13,6 +13,7 @@
 #include "matrix/cli/output.h"
 #include "matrix/cli/ranks_option.h"
 #include "matrix/cli/values.h"
+#include "matrix/crew/crew_ranks.h"
 #include "matrix/sweep/report_parts.h"
 
 namespace lockstep::matrix {
@@ -20,7 +21,8 @@ namespace {
 
 constexpr std::int64_t kMaxJobs = 1024;
 
-// A worker of simulated ranks keeps one core busy; one of processes as many as there are.
+// A worker of simulated ranks keeps one core busy, one of processes as many as there are, and one
+// on a GPU the GPU.
 std::size_t num_jobs(const Arguments& arguments) {
   const bool is_launched = !arguments.processes.empty();
   if (!arguments.jobs.empty()) {
@@ -31,7 +33,8 @@ std::size_t num_jobs(const Arguments& arguments) {
     }
     return static_cast<std::size_t>(jobs);
   }
-  return simulates(arguments) ? std::max(1U, std::thread::hardware_concurrency()) : 1U;
+  const bool is_alone = !simulates(arguments) || device_option(arguments) != "cpu";
+  return is_alone ? 1U : std::max(1U, std::thread::hardware_concurrency());
 }
 
 // The command starts itself: whatever the worker needs is there.
@@ -42,7 +45,10 @@ std::vector<std::string> own_worker(const Arguments& arguments,
     if (!value.empty()) command.insert(command.end(), {flag, value});
   };
   pass_on("--ranks", arguments.ranks);
+  pass_on("--device", arguments.device);
   pass_on("--comm", arguments.comm);
+  pass_on("--gpus", arguments.gpus);
+  if (arguments.share_gpus) command.emplace_back(kShareGpus);
   pass_on("--timeout", arguments.timeout);
   pass_on("--against", arguments.against);
   pass_on("--processes", arguments.processes);
@@ -74,6 +80,7 @@ SweepOptions sweep_options(const Arguments& arguments,
   options.name = name;
   options.worker_command = own_worker(arguments, checks);
   if (!arguments.comm.empty()) options.comm = arguments.comm;
+  options.device = device_option(arguments);
   options.num_jobs = num_jobs(arguments);
   options.resume = arguments.resume;
   options.timeout_s = timeout_option(arguments);
@@ -93,7 +100,8 @@ std::string replay_command(const Case& c,
                            const std::string& folder) {
   results.write_beside(file_name, case_to_json(c) + "\n");
   return for_shell(arguments.program) + " run --case " + for_shell("@" + folder + "/" + file_name) +
-         (simulates(arguments) ? "" : " --comm " + arguments.comm);
+         (simulates(arguments) ? "" : " --comm " + arguments.comm) +
+         (arguments.device.empty() ? "" : " --device " + arguments.device);
 }
 
 void tell_dropped(const SweepOutcome& outcome) {

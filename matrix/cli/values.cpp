@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <system_error>
 
 #include "backends/gloo/transport.h"
+#include "backends/nccl/transport.h"
 #include "core/base/errors.h"
 #include "core/config/fields.h"
+#include "core/tensor/cuda/gpu.h"
 #include "simulator/defects/defect.h"
 
 namespace lockstep::matrix {
@@ -68,50 +71,76 @@ std::string choice_option(std::string_view flag,
 }
 
 const std::vector<BackendRow>& backend_rows() {
+  constexpr auto is_here = [] { return std::string(); };
+  constexpr auto why_no_nccl = [] {
+    const std::string why = why_no_cuda();
+    return why.empty() ? backends::why_no_nccl(1) : why;
+  };
   static const std::vector<BackendRow> rows = {
-      {"--device", "cpu", true, "tensors in memory, products by Eigen"},
-      {"--device", "cuda", false, "NVIDIA GPUs"},
-      {"--comm", "inproc", true, "in-process rendezvous of simulated ranks"},
-      {"--comm",
-       "gloo",
-       backends::why_no_gloo().empty(),
-       "a process a rank, here or by mpirun, srun and torchrun, over TCP",
-       backends::why_no_gloo()},
-      {"--comm", "nccl", false, "NVIDIA GPUs over NVLink and InfiniBand"},
-      {"--ranks", "fibers", true, "ranks take turns on one thread, by a seeded schedule"},
-      {"--ranks", "threads", true, "a thread a rank; the same bits"},
+      {"--device", "cpu", "tensors in memory, products by Eigen", is_here},
+      {"--device", "cuda", "an NVIDIA GPU, products by cuBLAS", why_no_cuda},
+      {"--comm", "inproc", "in-process rendezvous of simulated ranks", is_here},
+      {"--comm", "gloo", "a process a rank, over TCP", backends::why_no_gloo},
+      {"--comm", "nccl", "a thread a rank, one or several a GPU", why_no_nccl},
+      {"--ranks", "fibers", "ranks take turns on one thread, by a seeded schedule", is_here},
+      {"--ranks", "threads", "a thread a rank; the same bits", is_here},
   };
   return rows;
 }
 
-void check_backends(const Arguments& arguments) {
-  const auto check = [](const std::string& flag, const std::string& text) {
-    if (text.empty()) return;
-    std::vector<std::string> known;
-    for (const BackendRow& row : backend_rows()) {
-      if (row.flag == flag) known.push_back(row.name);
-    }
-    choice_option(flag, text, known);
-    for (const BackendRow& row : backend_rows()) {
-      if (row.flag == flag && row.name == text && !row.built) {
-        throw NotAvailable(fmt::format(
-            "{} {}: {}",
-            flag,
-            text,
-            row.why_not.empty() ? "this build has no " + text + "; see lockstep list backends"
-                                : row.why_not));
-      }
-    }
-  };
-  check("--device", arguments.device);
-  check("--comm", arguments.comm);
-  check("--ranks", arguments.ranks);
-  if (!arguments.ranks.empty() && !arguments.comm.empty() && arguments.comm != "inproc") {
-    throw UsageError(fmt::format(
-        "--ranks {} says what simulated ranks run on; with --comm {} every rank is a process",
-        arguments.ranks,
-        arguments.comm));
+namespace {
+
+const BackendRow& row_of(const std::string& flag, const std::string& text) {
+  std::vector<std::string> known;
+  for (const BackendRow& row : backend_rows()) {
+    if (row.flag == flag) known.push_back(row.name);
   }
+  choice_option(flag, text, known);
+  return *std::find_if(backend_rows().begin(), backend_rows().end(), [&](const BackendRow& row) {
+    return row.flag == flag && row.name == text;
+  });
+}
+
+void check_combination(const Arguments& arguments) {
+  const std::string& comm = arguments.comm;
+  const bool simulates = comm.empty() || comm == "inproc";
+  if (!arguments.ranks.empty() && !simulates) {
+    throw UsageError(fmt::format(
+        "--ranks {} says what simulated ranks run on; with --comm {} ranks are not simulated",
+        arguments.ranks,
+        comm));
+  }
+  if (comm == "nccl" && arguments.device == "cpu") {
+    throw UsageError("--comm nccl connects GPUs and goes with --device cuda, got --device cpu");
+  }
+  if (comm == "gloo" && arguments.device == "cuda") {
+    throw UsageError("--comm gloo connects CPUs and goes with --device cpu, got --device cuda");
+  }
+  if (!arguments.gpus.empty() && comm != "nccl") {
+    throw UsageError("--gpus: only ranks of --comm nccl are spread over GPUs");
+  }
+}
+
+}  // namespace
+
+void check_backends(const Arguments& arguments) {
+  std::vector<const BackendRow*> chosen;
+  const auto choose = [&](const std::string& flag, const std::string& text) {
+    if (!text.empty()) chosen.push_back(&row_of(flag, text));
+  };
+  choose("--device", arguments.device);
+  choose("--comm", arguments.comm);
+  choose("--ranks", arguments.ranks);
+  check_combination(arguments);
+  for (const BackendRow* row : chosen) {
+    const std::string why = row->why_not();
+    if (!why.empty()) throw NotAvailable(fmt::format("{} {}: {}", row->flag, row->name, why));
+  }
+}
+
+std::string device_option(const Arguments& arguments) {
+  if (!arguments.device.empty()) return arguments.device;
+  return arguments.comm == "nccl" ? "cuda" : "cpu";
 }
 
 sim::RankHost rank_host(const std::string& text) {

@@ -39,15 +39,17 @@ std::string choice_option(std::string_view flag,
 struct BackendRow {
   std::string flag;  // --device, --comm or --ranks
   std::string name;
-  bool built;
   std::string summary;
-  std::string why_not = {};  // a sentence, where it is not built and there is more to say
+  std::string (*why_not)();  // empty where this build and this machine have it; else a sentence
 };
 const std::vector<BackendRow>& backend_rows();
 
 // UsageError for an unknown device or backend and for options that exclude each other, NotAvailable
-// for a known one that is not built.
+// for a known one that this build or machine lacks.
 void check_backends(const Arguments& arguments);
+
+// What computes: --device, or what goes with --comm.
+std::string device_option(const Arguments& arguments);
 
 sim::RankHost rank_host(const std::string& text);
 

@@ -36,7 +36,8 @@ int worker_command(const Arguments& arguments) {
   }
   CaseRunner runner(std::move(options));
   return serve_cases(
-      [&runner](const std::string& name, const Case& c) { return runner.run(name, c); });
+      [&runner](const std::string& name, const Case& c) { return runner.run(name, c); },
+      [&runner] { return runner.is_spent(); });
 }
 
 }  // namespace lockstep::matrix

@@ -94,7 +94,7 @@ struct At {
 
 class Comparison {
  public:
-  Comparison() : tally_(kAgreement) {}
+  explicit Comparison(double bound) : tally_(kAgreement), bound_(bound) {}
 
   sim::CheckResult conclude() && { return std::move(tally_).conclude(); }
   sim::Tally& tally() { return tally_; }
@@ -147,11 +147,9 @@ class Comparison {
   }
 
   void judge(double error, const At& at, std::string_view kind, std::string_view name = "") {
-    if (!tally_.counts(error, kAgreementBound, 1)) return;
-    tally_.add({.where = at.named(kind, name),
-                .ranks = {at.rank},
-                .error = error,
-                .bound = kAgreementBound});
+    if (!tally_.counts(error, bound_, 1)) return;
+    tally_.add(
+        {.where = at.named(kind, name), .ranks = {at.rank}, .error = error, .bound = bound_});
   }
 
   void compare_losses(At at,
@@ -205,6 +203,7 @@ class Comparison {
   }
 
   sim::Tally tally_;
+  double bound_;
 };
 
 std::string_view name_of(FindingKind kind) {
@@ -257,12 +256,19 @@ sim::CheckResult told_only(sim::CheckResult result) {
 
 }  // namespace
 
-sim::CheckResult agreement(const sim::TrialResult& simulated, const sim::TrialResult& other) {
+double agreement_bound(std::string_view device) {
+  constexpr double kSameKernels = 1e-12;
+  return device == "cpu" ? kSameKernels : sim::kBoundF64;
+}
+
+sim::CheckResult agreement(const sim::TrialResult& simulated,
+                           const sim::TrialResult& other,
+                           double bound) {
   const std::optional<FindingKind> here = end_of(simulated);
   const std::optional<FindingKind> there = end_of(other);
   if (here || there) return of_unfinished(here, there);
   const bool is_judged = simulated.c.recipe.dtype == Precision::kF64;
-  Comparison comparison;
+  Comparison comparison(bound);
   if (simulated.ranks.size() != other.ranks.size()) {
     comparison.tally().fail(fmt::format(
         "{} ranks simulated, {} on the other backend", simulated.ranks.size(), other.ranks.size()));

@@ -6,6 +6,8 @@
 // and infinity against the same infinity are no difference: that is for the other checks to judge.
 #pragma once
 
+#include <string_view>
+
 #include "simulator/checks/check_result.h"
 #include "simulator/runtime/trial.h"
 
@@ -13,13 +15,18 @@ namespace lockstep::matrix {
 
 inline constexpr const char* kAgreement = "agreement";
 
-// Of f64; backends may add up in different orders.
-inline constexpr double kAgreementBound = 1e-12;
+// Of f64, for a trial that computed on this device ("cpu", "cuda"). On the CPU the kernels are
+// those of the simulated trial, and only sums over ranks may be taken in another order. On a GPU
+// all of the arithmetic is another implementation's, as is the reference's: there the bound is that
+// of the checks against the reference.
+double agreement_bound(std::string_view device);
 
 // The worst place is the largest difference. Below f64 the order of sums shows: finite differences
 // above 0 are told with an infinite bound and not judged (n/a), but what is missing or not finite
 // on one side only fails. Where no trial finished, n/a if both ended in the same kind of finding,
 // else a failure; where one did, n/a: the verdicts tell it.
-sim::CheckResult agreement(const sim::TrialResult& simulated, const sim::TrialResult& other);
+sim::CheckResult agreement(const sim::TrialResult& simulated,
+                           const sim::TrialResult& other,
+                           double bound);
 
 }  // namespace lockstep::matrix

@@ -1,4 +1,4 @@
-// Line by line; the first that is no result of simulated ranks is an error.
+// Line by line; the first that is no result of simulated ranks on the CPU is an error.
 #include "matrix/confirm/earlier_results.h"
 
 #include <fmt/format.h>
@@ -34,13 +34,16 @@ std::vector<CaseResult> read_simulated_results(const std::string& folder) {
                                    results.size() + 1,
                                    error.what()));
     }
-    if (results.back().comm != "inproc") {
-      throw UsageError(
-          fmt::format("{}, line {}: ran over {}; expected results of a sweep with --comm inproc",
-                      path,
-                      results.size(),
-                      results.back().comm));
-    }
+    const auto expect = [&](const std::string& ran, const std::string& had, const char* option) {
+      if (ran == had) return;
+      throw UsageError(fmt::format("{}, line {}: ran over {}; expected results of a sweep with {}",
+                                   path,
+                                   results.size(),
+                                   ran,
+                                   option));
+    };
+    expect(results.back().comm, "inproc", "--comm inproc");
+    expect(results.back().device, "cpu", "--device cpu");
   }
   return results;
 }

@@ -9,7 +9,7 @@
 namespace lockstep::matrix {
 
 // In the order of the file; a torn last line is no result. UsageError where there is no such file,
-// where it holds anything else, and where its cases ran on another backend than the simulator's.
+// where it holds anything else, and where its cases ran otherwise than simulated on the CPU.
 std::vector<CaseResult> read_simulated_results(const std::string& folder);
 
 }  // namespace lockstep::matrix

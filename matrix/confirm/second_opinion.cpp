@@ -12,7 +12,7 @@ SecondOpinion held_against(TrialRunner simulated) {
   return [simulated = std::move(simulated)](const sim::TrialResult& trial, CaseResult& result) {
     const sim::TrialResult own = simulated.run(trial.c);
     result.simulated_digest = own.digest;
-    result.checks.push_back(agreement(own, trial));
+    result.checks.push_back(agreement(own, trial, agreement_bound(result.device)));
   };
 }
 

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <utility>
 
 #include "core/comm/mesh.h"
-#include "core/config/case_json.h"
 #include "core/config/fields.h"
 #include "matrix/crew/rank_result_bytes.h"
 #include "matrix/sweep/worker_pool.h"
@@ -25,25 +25,27 @@ Milliseconds milliseconds(double seconds) {
 
 }  // namespace
 
-std::optional<std::string> why_no_crew(const Case& c) {
+std::optional<std::string> why_no_crew(const Case& c, const std::string& library) {
   if (c.recipe.reduction_order != ReductionOrder::kRank) {
-    return "the order of sums is Gloo's own; reduction_order other than rank is the simulator's";
+    return fmt::format(
+        "the order of sums is {}'s own; reduction_order other than rank is the simulator's",
+        library);
   }
   if (c.recipe.completion != Completion::kLate) {
-    return "calls take effect when Gloo carries them out; completion other than late is the "
-           "simulator's";
+    return fmt::format(
+        "calls take effect when {} carries them out; completion other than late is the simulator's",
+        library);
   }
   return std::nullopt;
 }
 
-sim::TrialResult Crew::run(const Case& c) {
+sim::TrialResult Crew::run(const Case& c, const std::string& request) {
   const Mesh mesh(c.layout);
   const std::vector<SeatId> seats = take_seats(mesh.world());
-  backends::TrialOutcome outcome = coordinator_.run(mesh,
-                                                    seats,
-                                                    case_to_json(c),
-                                                    {.stall = milliseconds(timeout_s_ / 2.0)},
-                                                    [this](const SeatId& id) { return end(id); });
+  backends::TrialOutcome outcome = coordinator_.run(
+      mesh, seats, request, {.stall = milliseconds(timeout_s_ / 2.0)}, [this](const SeatId& id) {
+        return end(id);
+      });
   sim::TrialResult trial{.c = c,
                          .ranks = std::vector<RankResult>(seats.size()),
                          .cluster = {.findings = std::move(outcome.findings),
@@ -54,17 +56,21 @@ sim::TrialResult Crew::run(const Case& c) {
     if (!outcome.results[i].empty()) trial.ranks[i] = rank_result_from_bytes(outcome.results[i]);
   }
   trial.digest = sim::digest_of(trial.ranks);
-  if (sim::why_unfinished(trial.cluster)) replace(seats);
+  if (sim::why_unfinished(trial.cluster)) replace_processes_of(seats);
   return trial;
 }
 
 std::vector<SeatId> Crew::take_seats(int num) {
   const auto size = static_cast<std::size_t>(num);
   if (taken_.size() < size) taken_.resize(size);
+  // One that has died while it had nothing to do costs no case.
+  std::vector<SeatId> gone;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (taken_[i] && !coordinator_.is_here(*taken_[i])) gone.push_back(*taken_[i]);
+  }
+  replace_processes_of(gone);
   std::vector<SeatId> seats;
   for (std::size_t i = 0; i < size; ++i) {
-    // One that has died while it had nothing to do costs no case.
-    if (taken_[i] && !coordinator_.is_here(*taken_[i])) end(*taken_[i]);
     if (!taken_[i]) {
       const SeatId id{.seat = static_cast<int>(i), .generation = ++num_started_};
       seats_.start(id);
@@ -79,7 +85,7 @@ std::vector<SeatId> Crew::take_seats(int num) {
   });
   if (all_here) return seats;
   const std::string why = ended ? *ended : who_has_not_come(seats);
-  replace(seats);
+  replace_processes_of(seats);
   throw LaunchError(why);
 }
 
@@ -93,9 +99,12 @@ std::string Crew::who_has_not_come(const std::vector<SeatId>& seats) {
       "the processes of these ranks have not come within {:g} s: {}", timeout_s_ / 2.0, missing);
 }
 
-void Crew::replace(const std::vector<SeatId>& used) {
-  for (const SeatId& id : used) {
-    if (taken_[static_cast<std::size_t>(id.seat)] == id) end(id);
+// What is in them is started anew when a case needs it.
+void Crew::replace_processes_of(const std::vector<SeatId>& ids) {
+  std::set<int> processes;
+  for (const SeatId& id : ids) processes.insert(seats_.process_of(id.seat));
+  for (const std::optional<SeatId>& taken : taken_) {
+    if (taken && processes.contains(seats_.process_of(taken->seat))) end(SeatId(*taken));
   }
 }
 

@@ -1,7 +1,8 @@
-// Ranks as processes: runs a case on as many seats as it needs and collects what they saw.
+// Ranks in other processes: runs a case on as many seats as it needs and collects what they saw.
 //
-// Processes serve one trial after another. After a trial that did not run to its end those that
-// took part are replaced: nobody knows what is left in their connections.
+// Seats serve one trial after another. After a trial that did not run to its end the processes of
+// those that took part are replaced, with all seats in them: nobody knows what is left in their
+// connections.
 #pragma once
 
 #include <memory>
@@ -15,8 +16,9 @@
 
 namespace lockstep::matrix {
 
-// Why processes cannot run the case: settings that only the simulator has.
-std::optional<std::string> why_no_crew(const Case& c);
+// Why ranks that a library of this name ("Gloo") connects cannot run the case: settings that only
+// the simulator has.
+std::optional<std::string> why_no_crew(const Case& c, const std::string& library);
 
 class Crew {
  public:
@@ -25,13 +27,13 @@ class Crew {
   Crew(backends::Coordinator& coordinator, Seats& seats, double timeout_s)
       : coordinator_(coordinator), seats_(seats), timeout_s_(timeout_s) {}
 
-  // LaunchError where the ranks' processes do not come.
-  sim::TrialResult run(const Case& c);
+  // `request`: what the ranks' work is told of the case. LaunchError where the ranks do not come.
+  sim::TrialResult run(const Case& c, const std::string& request);
 
  private:
   std::vector<backends::SeatId> take_seats(int num);
   std::string who_has_not_come(const std::vector<backends::SeatId>& seats);
-  void replace(const std::vector<backends::SeatId>& used);
+  void replace_processes_of(const std::vector<backends::SeatId>& ids);
   std::string end(const backends::SeatId& id);
 
   backends::Coordinator& coordinator_;

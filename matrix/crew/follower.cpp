@@ -2,8 +2,9 @@
 #include "matrix/crew/follower.h"
 
 #include <chrono>
+#include <memory>
+#include <utility>
 
-#include "matrix/crew/local_seats.h"
 #include "matrix/crew/orders.h"
 
 namespace lockstep::matrix {
@@ -22,18 +23,22 @@ constexpr std::chrono::seconds kListenerPatience{10};
 enum class FollowerEnd { kGoodbye, kCoordinatorLost };
 
 FollowerEnd obey(CoordinatorClient& client, const FollowerOptions& options) {
-  LocalSeats seats(options.command);
   try {
-    client.set(arrived_key(options.process), "");
+    client.set(arrived_key(options.process), options.arrival);
+    std::vector<std::string> command = options.command;
+    for (std::string& word : words_from_text(client.get(followers_words_key(), kAnyTime))) {
+      command.push_back(std::move(word));
+    }
+    const std::unique_ptr<Seats> seats = make_local_seats(options.kind, command);
     for (std::uint64_t number = 1;; ++number) {
       const Order order = order_from_text(client.get(order_key(options.process, number), kAnyTime));
       const SeatId id{.seat = order.rank, .generation = order.generation};
       switch (order.kind) {
         case OrderKind::kStart:
-          seats.start(id);
+          seats->start(id);
           break;
         case OrderKind::kEnd:
-          client.set(ended_key(order.rank, order.generation), seats.end(id));
+          client.set(ended_key(order.rank, order.generation), seats->end(id));
           break;
         case OrderKind::kGoodbye:
           client.set(parted_key(options.process), "");

@@ -6,13 +6,17 @@
 #include <vector>
 
 #include "backends/coordinator/client.h"
+#include "matrix/crew/seats.h"
 
 namespace lockstep::matrix {
 
 struct FollowerOptions {
   int process = 1;  // as the launcher numbers them
   backends::CoordinatorAddress coordinator;
-  std::vector<std::string> command;  // starts a rank's process
+  SeatKind kind = SeatKind::kProcesses;
+  // Starts a rank's process, or that of all ranks here; the leader may add words.
+  std::vector<std::string> command;
+  std::string arrival = {};  // what the leader is told of this process
 };
 
 // Returns once the leader has said goodbye. Where its coordinator is lost (a worker that was

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/base/errors.h"
+
 namespace lockstep::matrix {
 namespace {
 
@@ -19,18 +21,34 @@ constexpr std::chrono::milliseconds kLookInterval{50};
 LaunchedSeats::LaunchedSeats(backends::Coordinator& coordinator, const Options& options)
     : coordinator_(coordinator),
       options_(options),
-      own_(options.command),
-      followers_(static_cast<std::size_t>(options.num_processes)) {}
+      own_(make_local_seats(options.kind, options.command)),
+      followers_(static_cast<std::size_t>(options.num_processes)) {
+  coordinator.set(followers_words_key(), to_text(options.followers_words));
+}
+
+int LaunchedSeats::process_of(int seat) const {
+  switch (options_.kind) {
+    case SeatKind::kProcesses:
+      return seat;
+    case SeatKind::kThreads:
+      return launched_process_of(seat);
+  }
+  throw InternalError("unknown kind of seats");
+}
+
+std::optional<std::string> LaunchedSeats::arrival(int process, std::chrono::milliseconds patience) {
+  return coordinator_.get(arrived_key(process), patience);
+}
 
 void LaunchedSeats::start(const SeatId& id) {
-  const int process = process_of(id);
-  if (process == 0) return own_.start(id);
+  const int process = launched_process_of(id.seat);
+  if (process == 0) return own_->start(id);
   give_order(process, {.kind = OrderKind::kStart, .rank = id.seat, .generation = id.generation});
 }
 
 std::string LaunchedSeats::end(const SeatId& id) {
-  const int process = process_of(id);
-  if (process == 0) return own_.end(id);
+  const int process = launched_process_of(id.seat);
+  if (process == 0) return own_->end(id);
   give_order(process, {.kind = OrderKind::kEnd, .rank = id.seat, .generation = id.generation});
   const std::optional<std::string> how = answer(process, ended_key(id.seat, id.generation));
   if (how) return *how;
@@ -40,13 +58,13 @@ std::string LaunchedSeats::end(const SeatId& id) {
 
 std::optional<std::string> LaunchedSeats::early_end(const std::vector<SeatId>& ids) {
   for (const SeatId& id : ids) {
-    const int process = process_of(id);
+    const int process = launched_process_of(id.seat);
     if (process == 0 || is_here(process)) continue;
     if (!coordinator_.get(arrived_key(process), std::chrono::milliseconds{0})) continue;
     return fmt::format(
         "the process of rank {} has ended: process {} of the launcher is gone", id.seat, process);
   }
-  return own_.early_end(ids);
+  return own_->early_end(ids);
 }
 
 bool LaunchedSeats::is_here(int process) {

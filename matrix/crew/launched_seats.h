@@ -4,34 +4,43 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "matrix/crew/local_seats.h"
 #include "matrix/crew/orders.h"
+#include "matrix/crew/seats.h"
 
 namespace lockstep::matrix {
 
 class LaunchedSeats : public Seats {
  public:
   struct Options {
-    std::vector<std::string> command;  // starts a rank's process here
-    int num_processes = 1;             // that the launcher started
+    SeatKind kind = SeatKind::kProcesses;
+    std::vector<std::string> command;  // starts a rank's process here, or that of all ranks here
+    std::vector<std::string> followers_words = {};  // which followers append to their command
+    int num_processes = 1;                          // that the launcher started
     // How long a follower may take to end its process.
     std::chrono::milliseconds patience{20000};
   };
   // The coordinator must outlive it.
   LaunchedSeats(backends::Coordinator& coordinator, const Options& options);
 
+  int process_of(int seat) const override;
   void start(const backends::SeatId& id) override;
   std::string end(const backends::SeatId& id) override;
   std::optional<std::string> early_end(const std::vector<backends::SeatId>& ids) override;
+
+  // What the follower said of itself when it came; none where it has not come before then.
+  std::optional<std::string> arrival(int process, std::chrono::milliseconds patience);
 
   // To every follower, once it is here. False where one has not come before `patience` is over.
   bool say_goodbye();
 
  private:
-  int process_of(const backends::SeatId& id) const { return id.seat % options_.num_processes; }
+  // As the launcher numbers them.
+  int launched_process_of(int seat) const { return seat % options_.num_processes; }
   void give_order(int process, const Order& order);
   bool is_here(int process);
   std::optional<std::string> answer(int process, const std::string& key);
@@ -43,7 +52,7 @@ class LaunchedSeats : public Seats {
 
   backends::Coordinator& coordinator_;
   Options options_;
-  LocalSeats own_;
+  std::unique_ptr<Seats> own_;
   std::vector<Follower> followers_;  // by process
 };
 

@@ -1,6 +1,8 @@
-// Children of this process, one a seat.
+// Children of this process, one a seat; and which kind of seats is made.
 #include "matrix/crew/local_seats.h"
 
+#include "core/base/errors.h"
+#include "matrix/crew/thread_seats.h"
 #include "matrix/sweep/worker_process.h"
 
 namespace lockstep::matrix {
@@ -32,6 +34,16 @@ std::optional<std::string> LocalSeats::early_end(const std::vector<backends::Sea
     return "the process of rank " + std::to_string(id.seat) + " has ended: " + end(id);
   }
   return std::nullopt;
+}
+
+std::unique_ptr<Seats> make_local_seats(SeatKind kind, const std::vector<std::string>& command) {
+  switch (kind) {
+    case SeatKind::kProcesses:
+      return std::make_unique<LocalSeats>(command);
+    case SeatKind::kThreads:
+      return std::make_unique<ThreadSeats>(command);
+  }
+  throw InternalError("unknown kind of seats");
 }
 
 }  // namespace lockstep::matrix

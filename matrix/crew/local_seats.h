@@ -1,4 +1,4 @@
-// Seats on this machine: every rank is a child of this process, and never outlives it.
+// Seats on this machine, each a process of its own: a child of this one that never outlives it.
 #pragma once
 
 #include <sys/types.h>
@@ -19,6 +19,7 @@ class LocalSeats : public Seats {
   LocalSeats(const LocalSeats&) = delete;
   LocalSeats& operator=(const LocalSeats&) = delete;
 
+  int process_of(int seat) const override { return seat; }
   void start(const backends::SeatId& id) override;
   std::string end(const backends::SeatId& id) override;
   std::optional<std::string> early_end(const std::vector<backends::SeatId>& ids) override;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/base/errors.h"
@@ -62,6 +63,22 @@ std::string order_key(int process, std::uint64_t number) {
 
 std::string ended_key(int rank, std::uint64_t generation) {
   return fmt::format("ended/{}/{}", rank, generation);
+}
+
+std::string followers_words_key() { return "words"; }
+
+std::string to_text(const std::vector<std::string>& words) {
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+std::vector<std::string> words_from_text(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (end > 0) words.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
 }
 
 std::string arrived_key(int process) { return fmt::format("arrived/{}", process); }

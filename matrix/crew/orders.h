@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lockstep::matrix {
 
@@ -28,7 +29,12 @@ Order order_from_text(std::string_view text);
 std::string order_key(int process, std::uint64_t number);
 // Set by the follower: how the process of that rank and generation ended.
 std::string ended_key(int rank, std::uint64_t generation);
-// Set by the follower: it has come, and takes orders.
+// Set by the leader: what followers append to the command that starts a rank's process.
+std::string followers_words_key();
+// Words without spaces, and back.
+std::string to_text(const std::vector<std::string>& words);
+std::vector<std::string> words_from_text(std::string_view text);
+// Set by the follower: it has come, and takes orders. What it says of itself is the value.
 std::string arrived_key(int process);
 // Set by the follower: it has heard the goodbye.
 std::string parted_key(int process);

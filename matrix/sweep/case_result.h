@@ -17,6 +17,7 @@ struct CaseResult {
   std::string name;  // the varied axes in the spec's order
   Case c;
   std::string comm = "inproc";  // what the ranks communicated by, as --comm spells it
+  std::string device = "cpu";   // what they computed on, as --device spells it
   Verdict verdict = Verdict::kSkipped;
   double seconds = 0.0;
   std::string digest = {};

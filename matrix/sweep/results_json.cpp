@@ -122,6 +122,7 @@ Json headroom_to_json(const Headroom& headroom) {
 std::string result_to_json(const CaseResult& result) {
   Json tail;
   tail["comm"] = result.comm;
+  tail["device"] = result.device;
   tail["verdict"] = name_of(result.verdict);
   tail["seconds"] = number(result.seconds);
   tail["digest"] = result.digest;
@@ -145,6 +146,7 @@ CaseResult result_from_json(std::string_view line) {
       throw UsageError("a result line's id is not that of its case");
     }
     result.comm = json.value("comm", result.comm);
+    result.device = json.value("device", result.device);
     result.verdict = verdict_from(json.at("verdict").get<std::string>());
     result.seconds = number_from(json.at("seconds"));
     result.digest = json.at("digest").get<std::string>();

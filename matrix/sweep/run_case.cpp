@@ -90,7 +90,8 @@ CaseRunner::~CaseRunner() = default;
 
 CaseResult CaseRunner::run(const std::string& name, const Case& c) {
   const auto start = std::chrono::steady_clock::now();
-  CaseResult result{.name = name, .c = c, .comm = options_.ranks.comm};
+  CaseResult result{
+      .name = name, .c = c, .comm = options_.ranks.comm, .device = options_.ranks.device};
   try {
     if (const std::optional<std::string> reason = why_invalid(c)) {
       result.verdict = Verdict::kInvalid;

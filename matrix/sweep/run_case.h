@@ -32,6 +32,9 @@ class CaseRunner {
   // run kSkipped, a rank's error kError.
   CaseResult run(const std::string& name, const Case& c);
 
+  // Whether it can run no more cases in this process.
+  bool is_spent() const { return options_.ranks.is_spent(); }
+
  private:
   struct Cache;
 

@@ -56,7 +56,7 @@ class Sweep {
       const auto place = index_of_name.find(result.name);
       if (place == index_of_name.end()) return false;
       if (case_id(known_[place->second].c) != case_id(result.c)) return false;
-      if (result.comm != options_.comm) return false;
+      if (result.comm != options_.comm || result.device != options_.device) return false;
       if (!is_decided(result.verdict) && is_selected.contains(place->second)) {
         ++outcome_.num_undecided;
         return false;
@@ -87,6 +87,7 @@ class Sweep {
   CaseResult result_of(const NamedCase& named_case, Verdict verdict) const {
     CaseResult result;
     result.comm = options_.comm;
+    result.device = options_.device;
     result.name = named_case.name;
     result.c = named_case.c;
     result.verdict = verdict;
@@ -141,6 +142,7 @@ class Sweep {
         throw UsageError("it is that of another case, " + answer.name);
       }
       if (answer.comm != result.comm) throw UsageError("it was run over " + answer.comm);
+      if (answer.device != result.device) throw UsageError("it was run on " + answer.device);
       result = std::move(answer);
       return true;
     } catch (const UsageError& error) {

@@ -14,7 +14,9 @@ namespace lockstep::matrix {
 
 struct SweepOptions {
   std::string name;
-  std::string comm = "inproc";  // of the workers: earlier lines of another one are no results
+  // Of the workers: earlier lines of another one are no results.
+  std::string comm = "inproc";
+  std::string device = "cpu";
   std::vector<std::string> worker_command;
   std::size_t num_jobs = 1;  // workers at most; never more than cases
   double timeout_s = 60.0;

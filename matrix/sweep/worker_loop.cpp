@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <string>
 
 #include "matrix/sweep/messages.h"
 #include "matrix/sweep/write_all.h"
@@ -45,13 +46,16 @@ CaseResult run_guarded(const RunCase& run, const WorkerRequest& request) {
 
 }  // namespace
 
-int serve_cases(const RunCase& run) {
+int serve_cases(const RunCase& run, const std::function<bool()>& is_spent) {
   bind_to_parent();
   const int answers = take_answer_descriptor();
   std::string line;
   while (std::getline(std::cin, line)) {
     const CaseResult result = run_guarded(run, request_from_json(line));
-    if (!write_all(answers, result_to_json(result) + "\n")) return 1;
+    const bool is_last = is_spent();
+    const std::string mark(is_last ? kSpentMark : "");
+    if (!write_all(answers, mark + result_to_json(result) + "\n")) return 1;
+    if (is_last) return 0;
   }
   return 0;
 }

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "matrix/sweep/case_result.h"
 
@@ -13,7 +14,12 @@ namespace lockstep::matrix {
 
 using RunCase = std::function<CaseResult(const std::string& name, const Case& c)>;
 
-// Serves until standard input ends; returns the exit code. What `run` throws costs that case only.
-int serve_cases(const RunCase& run);
+// Begins the answer of a worker that serves no more: whoever reads it starts another one.
+inline constexpr std::string_view kSpentMark = "spent ";
+
+// Serves until standard input ends, or until `is_spent` says after a case that this process can run
+// nothing more; returns the exit code. What `run` throws costs that case only.
+int serve_cases(
+    const RunCase& run, const std::function<bool()>& is_spent = [] { return false; });
 
 }  // namespace lockstep::matrix

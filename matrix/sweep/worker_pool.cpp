@@ -19,6 +19,7 @@
 #include <memory>
 
 #include "matrix/sweep/last_words.h"
+#include "matrix/sweep/worker_loop.h"
 #include "matrix/sweep/worker_process.h"
 
 namespace lockstep::matrix {
@@ -176,12 +177,14 @@ class Pool {
 
   void on_line(std::size_t worker, std::size_t num_bytes) {
     const ProcessPointer process = slots_[worker]->process;
-    const std::string line = process->answer_text.substr(0, num_bytes - 1);
+    std::string line = process->answer_text.substr(0, num_bytes - 1);
     process->answer_text.erase(0, num_bytes);
-    const bool trusted = finish(worker, Kind::kLine, line);
-    if (!trusted) replace(worker);
+    const bool is_spent = line.starts_with(kSpentMark);
+    if (is_spent) line.erase(0, kSpentMark.size());
+    const bool is_of_use = finish(worker, Kind::kLine, line) && !is_spent;
+    if (!is_of_use) replace(worker);
     give_next(worker);
-    if (trusted) read_answer(worker, process);
+    if (is_of_use) read_answer(worker, process);
     stop_when_idle();
   }
 

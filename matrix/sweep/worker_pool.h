@@ -17,7 +17,9 @@ class LaunchError : public std::runtime_error {
 };
 
 struct WorkerPoolOptions {
-  std::vector<std::string> command;  // program and arguments of a worker
+  // Program and arguments of a worker. One whose answer begins with kSpentMark (worker_loop.h) is
+  // replaced.
+  std::vector<std::string> command;
   std::size_t num_workers = 1;
   double timeout_s = 60.0;  // of one case; then its worker is killed and another one started
 };

@@ -1,4 +1,4 @@
-// Starts and ends worker processes; the one file that sees Boost.Process.
+// Starts and ends processes; the one file that sees Boost.Process.
 #include "matrix/sweep/worker_process.h"
 
 #include <fcntl.h>
@@ -69,6 +69,27 @@ StartedProcess start_process(const std::vector<std::string>& command) {
     close_pipe(answers);
     close_pipe(words);
     throw LaunchError("cannot start the worker " + command.at(0) + ": " + error.code().message());
+  }
+}
+
+StartedHost start_host(const std::vector<std::string>& command) {
+  const Pipe orders = make_pipe();
+  const Pipe notices = make_pipe();
+  ::fcntl(notices.read_end, F_SETFL, O_NONBLOCK);
+  try {
+    bp::child child(bp::exe = command.at(0),
+                    bp::args = std::vector<std::string>(command.begin() + 1, command.end()),
+                    bp::posix::fd.bind(STDIN_FILENO, orders.read_end),
+                    bp::posix::fd.bind(STDOUT_FILENO, notices.write_end));
+    const pid_t pid = child.id();
+    child.detach();
+    ::close(orders.read_end);
+    ::close(notices.write_end);
+    return StartedHost{.pid = pid, .orders = orders.write_end, .notices = notices.read_end};
+  } catch (const bp::process_error& error) {
+    close_pipe(orders);
+    close_pipe(notices);
+    throw LaunchError("cannot start " + command.at(0) + ": " + error.code().message());
   }
 }
 

@@ -1,4 +1,5 @@
-// Processes that this one starts: a worker with its pipes, or a child without; and how they ended.
+// Processes that this one starts, a worker or a host with its pipes or a child without; and how
+// they ended.
 #pragma once
 
 #include <sys/types.h>
@@ -18,6 +19,17 @@ struct StartedProcess {
 
 // LaunchError where the program cannot be started.
 StartedProcess start_process(const std::vector<std::string>& command);
+
+// Starts `command` with this process' errors as its own; the caller owns both descriptors and reaps
+// the process. Reading notices never waits.
+struct StartedHost {
+  pid_t pid;
+  int orders;   // its standard input
+  int notices;  // its standard output
+};
+
+// LaunchError where the program cannot be started.
+StartedHost start_host(const std::vector<std::string>& command);
 
 // Starts `command` with nothing on its standard input and this process' output and errors as its
 // own. LaunchError where it cannot be started.
