@@ -130,6 +130,7 @@ void NcclConnections::Impl::connect_world(const TrialOrder& order) {
   config.blocking = 0;
   if (options_.shares_gpu) config.minCTAs = config.maxCTAs = 1;
   connected.is_spoiled = true;  // until it stands
+  ++num_set_ups_;
   check_nccl(ncclCommInitRankConfig(&connected.world, order.world, id, order.rank.value, &config),
              doing);
   wait_until([&] { return is_settled(connected.world); }, [&] { return doing; });
@@ -152,6 +153,7 @@ void NcclConnections::Impl::split(const Partition& partition, ncclComm*& part) {
   const std::string doing =
       fmt::format("rank {}: splitting NCCL's communicator of the world", rank_.value);
   connected.is_spoiled = true;  // until it is done
+  ++num_set_ups_;
   check_nccl(ncclCommSplit(connected.world, color, rank_.value, &part, nullptr), doing);
   wait_until([&] { return is_settled(connected.world); }, [&] { return doing; });
   LOCKSTEP_CHECK((part == nullptr) == (lowest < 0), "a split gave a rank what it is not in");

@@ -52,6 +52,8 @@ struct NcclConnections::Impl {
   Gpu& gpu() { return gpu_; }
   void* stream() const { return lane_.stream; }  // cudaStream_t, of this rank's transfers
   bool shares_gpu() const { return options_.shares_gpu; }
+  // Times that this rank took part in making a communicator: what is kept is not made again.
+  int num_set_ups() const { return num_set_ups_; }
 
   std::unique_ptr<GpuEvent> take_event();
   void give_back(std::unique_ptr<GpuEvent> event) { free_events_.push_back(std::move(event)); }
@@ -82,6 +84,7 @@ struct NcclConnections::Impl {
   Lane lane_;
   Rank rank_;
   int world_size_ = 1;
+  int num_set_ups_ = 0;
   std::map<int, Connected> by_world_;  // the latest line-up of so many ranks
   std::vector<std::unique_ptr<GpuEvent>> free_events_;
 };
