@@ -34,7 +34,8 @@ struct RmsNormArgs {
   double eps = 0.0;
 };
 
-// dx, or dg (summed over the rows in their order), from dy.
+// dx, or dg (summed over the rows in an order that is the same each time but each device's own),
+// from dy.
 struct RmsNormBackwardArgs {
   Buffer x_TH;
   Buffer g_H;
@@ -53,7 +54,8 @@ struct LayerNormArgs {
   Buffer inverse_std_T;
   double eps = 0.0;
 };
-// dx, or dg (summed over the rows in their order), from dy. db is the column sum of dy.
+// dx, or dg (summed over the rows in an order that is the same each time but each device's own),
+// from dy. db is the column sum of dy.
 struct LayerNormBackwardArgs {
   Buffer x_TH;
   Buffer g_H;
