@@ -138,6 +138,9 @@ int lead_confirm(const Arguments& arguments) {
 
 int confirm_command(const Arguments& arguments) {
   check_comm(arguments);
+  if (!arguments.asked_launcher.empty()) {
+    choice_option("--launcher", arguments.asked_launcher, {"local", "mpirun", "slurm"});
+  }
   return on_leader(arguments, lead_confirm);
 }
 

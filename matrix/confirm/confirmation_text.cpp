@@ -32,7 +32,7 @@ std::string largest_text(std::string_view title, const JoinedCase* largest) {
   if (largest == nullptr) return "";
   std::string text = fmt::format("{} {}", title, difference_text(*largest->difference));
   const double bound = largest->difference->bound;
-  if (std::isfinite(bound)) text += fmt::format(" of at most {:g}", bound);
+  if (std::isfinite(bound)) text += fmt::format(", bound {:g}", bound);
   const std::string where = where_text(*largest->difference);
   return where.empty() ? text + "\n" : fmt::format("{}: {}, in {}\n", text, where, largest->name);
 }

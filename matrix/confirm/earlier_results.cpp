@@ -34,16 +34,14 @@ std::vector<CaseResult> read_simulated_results(const std::string& folder) {
                                    results.size() + 1,
                                    error.what()));
     }
-    const auto expect = [&](const std::string& ran, const std::string& had, const char* option) {
-      if (ran == had) return;
-      throw UsageError(fmt::format("{}, line {}: ran over {}; expected results of a sweep with {}",
-                                   path,
-                                   results.size(),
-                                   ran,
-                                   option));
-    };
-    expect(results.back().comm, "inproc", "--comm inproc");
-    expect(results.back().device, "cpu", "--device cpu");
+    const CaseResult& result = results.back();
+    const bool is_simulated = result.comm == "inproc";
+    if (is_simulated && result.device == "cpu") continue;
+    throw UsageError(fmt::format("{}, line {}: ran {}; expected results of a sweep with {}",
+                                 path,
+                                 results.size(),
+                                 is_simulated ? "on " + result.device : "over " + result.comm,
+                                 is_simulated ? "--device cpu" : "--comm inproc"));
   }
   return results;
 }

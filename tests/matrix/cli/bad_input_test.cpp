@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "backends/nccl/transport.h"
+#include "core/tensor/cuda/gpu.h"
 #include "tests/matrix/cli/run_lockstep.h"
 #include "tests/matrix/sweep/sample_results.h"
 
@@ -121,12 +123,39 @@ TEST(BadOption, GivenTwiceIsRefused) {
       {"sweep", "spec.yaml", "--limit", "1", "--limit=2"}, 2, "--limit is given 2 times");
 }
 
-TEST(BadOption, AnUnknownDeviceOrBackendIsBadUsageAndAKnownOneIsNotInThisBuild) {
+TEST(BadOption, AnUnknownDeviceOrBackendIsBadUsage) {
   expect_refusal({"sweep", "spec.yaml", "--device", "tpu"}, 2, "tpu");
-  expect_refusal({"sweep", "spec.yaml", "--device", "cuda"}, 3, "cuda");
   expect_refusal({"sweep", "spec.yaml", "--comm", "mpi"}, 2, "mpi");
-  expect_refusal({"sweep", "spec.yaml", "--comm", "nccl"}, 3, "nccl");
   expect_refusal({"sweep", "spec.yaml", "--ranks", "fibres"}, 2, "did you mean 'fibers'");
+}
+
+// What there is on a machine with a GPU runs; elsewhere it is told why not.
+TEST(BadOption, ADeviceOrBackendThatThisMachineLacksIsToldWithTheReason) {
+  const std::string no_cuda = why_no_cuda();
+  const std::string no_nccl = no_cuda.empty() ? backends::why_no_nccl(1) : no_cuda;
+  for (const char* command : {"sweep", "mutate"}) {
+    if (!no_cuda.empty()) {
+      expect_refusal({command, "spec.yaml", "--device", "cuda"}, 3, "--device cuda: " + no_cuda);
+    }
+    if (!no_nccl.empty()) {
+      expect_refusal({command, "spec.yaml", "--comm", "nccl"}, 3, "--comm nccl: " + no_nccl);
+    }
+  }
+  if (!no_cuda.empty()) {
+    expect_refusal({"run", "--case", "{}", "--device", "cuda"}, 3, "--device cuda: " + no_cuda);
+  }
+}
+
+TEST(BadOption, DevicesAndBackendsThatDoNotGoTogetherAreBadUsage) {
+  expect_refusal({"sweep", "spec.yaml", "--device", "cpu", "--comm", "nccl"},
+                 2,
+                 "--comm nccl connects GPUs and goes with --device cuda, got --device cpu");
+  expect_refusal({"sweep", "spec.yaml", "--device", "cuda", "--comm", "gloo"},
+                 2,
+                 "--comm gloo connects CPUs and goes with --device cpu, got --device cuda");
+  expect_refusal({"sweep", "spec.yaml", "--comm", "nccl", "--ranks", "threads"}, 2, "--ranks");
+  expect_refusal({"sweep", "spec.yaml", "--gpus", "2"}, 2, "--gpus");
+  expect_refusal({"sweep", "spec.yaml", "--device", "cuda", "--gpus", "2"}, 2, "--gpus");
 }
 
 TEST(BadOption, ASettingThatIsNoneIsRefused) {

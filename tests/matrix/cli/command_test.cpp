@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "backends/nccl/transport.h"
 #include "core/config/case_json.h"
 #include "core/config/presets.h"
+#include "core/tensor/cuda/gpu.h"
 #include "matrix/sweep/case_result.h"
 #include "tests/matrix/cli/run_lockstep.h"
 #include "tests/matrix/sweep/sample_results.h"
@@ -59,9 +61,38 @@ TEST(Help, ListsSubCommandsButNotTheWorker) {
 TEST(Version, NamesCompilerTargetAndDependencies) {
   const CommandOutcome outcome = run_here({"--version"});
   EXPECT_EQ(outcome.exit_code, 0);
-  for (const char* part : {"compiler", "-march=", "Boost", "Eigen", "yaml-cpp", "CUDA"}) {
+  for (const char* part : {"compiler", "-march=", "Boost", "Eigen", "yaml-cpp"}) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part;
   }
+}
+
+// Of what follows `begin` in the text, the rest of the line.
+std::string line_after(const std::string& text, const std::string& begin) {
+  const std::size_t at = text.find("\n" + begin);
+  if (at == std::string::npos) return "no such line";
+  const std::size_t first = at + 1 + begin.size();
+  return text.substr(first, text.find('\n', first) - first);
+}
+
+TEST(Version, TellsWhatThereIsForGpusAndWhatIsMissingInOneLineEach) {
+  const std::string out = run_here({"--version"}).out;
+  EXPECT_EQ(line_after(out, "  CUDA          "), cuda_version());
+  EXPECT_EQ(line_after(out, "  cuBLAS        "), cublas_version());
+  EXPECT_EQ(line_after(out, "  NCCL          ").find(backends::nccl_version()), 0U) << out;
+  EXPECT_NE(line_after(out, "  NCCL          ").find(backends::why_no_nccl(1)), std::string::npos);
+  const std::string gpus = line_after(out, "  GPUs          ");
+  if (num_gpus() == 0) {
+    EXPECT_EQ(gpus, "none; " + why_no_cuda());
+  }
+  for (const GpuName& gpu : gpu_names()) EXPECT_NE(gpus.find(gpu.model), std::string::npos) << gpus;
+}
+
+TEST(List, TellsWhyABackendCannotBeUsedHere) {
+  const std::string out = run_here({"list", "backends"}).out;
+  EXPECT_NE(out.find("why not\n"), std::string::npos) << out;
+  const std::string cuda = line_after(out, "--device  cuda     ");
+  EXPECT_EQ(cuda.find(why_no_cuda().empty() ? "yes" : "no"), 0U) << out;
+  EXPECT_NE(cuda.find(why_no_cuda()), std::string::npos) << out;
 }
 
 TEST(List, ShowsEveryTable) {

@@ -27,6 +27,10 @@ Case two_ranks(Precision dtype = Precision::kF64) {
   return c;
 }
 
+CheckResult agreement(const TrialResult& simulated, const TrialResult& other) {
+  return matrix::agreement(simulated, other, matrix::agreement_bound("cpu"));
+}
+
 // One run for all tests, none of which changes it.
 const TrialResult& clean_trial() {
   static const TrialResult trial = sim::run_trial(two_ranks(), {});
@@ -58,7 +62,7 @@ TrialResult ended_by(FindingKind kind) {
 }
 
 TEST(Agreement, OfATrialWithItselfIsExactAndCountsEveryNumber) {
-  const CheckResult result = matrix::agreement(clean_trial(), clean_trial());
+  const CheckResult result = agreement(clean_trial(), clean_trial());
   EXPECT_EQ(result.check, "agreement");
   EXPECT_EQ(result.verdict, CheckVerdict::kPass) << result.reason;
   EXPECT_EQ(result.worst.error, 0.0);
@@ -73,7 +77,7 @@ TEST(Agreement, OfATrialWithItselfIsExactAndCountsEveryNumber) {
 }
 
 TEST(Agreement, FailsWhereOneElementOfAGradientIsOffByAHundredBillionth) {
-  const CheckResult result = matrix::agreement(clean_trial(), with_gradient_off_by(1e-11));
+  const CheckResult result = agreement(clean_trial(), with_gradient_off_by(1e-11));
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   ASSERT_EQ(result.failures.size(), 1U);
   EXPECT_EQ(result.worst.where, "gradient " + clean_trial().ranks[1].steps[0].gradients[2].name);
@@ -83,14 +87,26 @@ TEST(Agreement, FailsWhereOneElementOfAGradientIsOffByAHundredBillionth) {
 }
 
 TEST(Agreement, HoldsWhereAnElementIsOffByRoundingAndTellsByHowMuch) {
-  const CheckResult result = matrix::agreement(clean_trial(), with_gradient_off_by(1e-14));
+  const CheckResult result = agreement(clean_trial(), with_gradient_off_by(1e-14));
   EXPECT_EQ(result.verdict, CheckVerdict::kPass);
   EXPECT_GT(result.worst.error, 1e-15);
   EXPECT_EQ(result.worst.where, "gradient " + clean_trial().ranks[1].steps[0].gradients[2].name);
 }
 
+TEST(Agreement, AllowsAnotherDevicesKernelsWhatTheReferenceIsAllowed) {
+  const double of_cuda = matrix::agreement_bound("cuda");
+  EXPECT_EQ(of_cuda, 1e-10);
+  EXPECT_EQ(matrix::agreement_bound("cpu"), 1e-12);
+  const CheckResult held = matrix::agreement(clean_trial(), with_gradient_off_by(1e-12), of_cuda);
+  EXPECT_EQ(held.verdict, CheckVerdict::kPass) << held.worst.error;
+  EXPECT_GT(held.worst.error, matrix::agreement_bound("cpu"));
+  EXPECT_EQ(held.worst.bound, of_cuda);
+  EXPECT_EQ(matrix::agreement(clean_trial(), with_gradient_off_by(1e-9), of_cuda).verdict,
+            CheckVerdict::kFail);
+}
+
 TEST(Agreement, NamesTheStep) {
-  const CheckResult result = matrix::agreement(clean_trial(), with_gradient_off_by(1e-11, 1));
+  const CheckResult result = agreement(clean_trial(), with_gradient_off_by(1e-11, 1));
   EXPECT_EQ(result.worst.where,
             "gradient " + clean_trial().ranks[1].steps[1].gradients[2].name + " (step 1)");
 }
@@ -104,12 +120,12 @@ TEST(Agreement, SeesADifferenceInEveryKindOfTensor) {
     TrialResult other = clean_trial();
     Shard& shard = (step_of(other, 0, 0).*tensors)[0];
     shard.values[0] += norm_of(shard);
-    EXPECT_EQ(matrix::agreement(clean_trial(), other).verdict, CheckVerdict::kFail);
+    EXPECT_EQ(agreement(clean_trial(), other).verdict, CheckVerdict::kFail);
   }
   TrialResult other = clean_trial();
   Shard& shard = step_of(other, 0, 0).losses[0].activations[1];
   shard.values[0] += norm_of(shard);
-  const CheckResult result = matrix::agreement(clean_trial(), other);
+  const CheckResult result = agreement(clean_trial(), other);
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   EXPECT_EQ(result.worst.where, "activation " + shard.name + ", micro-batch 0");
 }
@@ -119,11 +135,11 @@ TEST(Agreement, SeesADifferenceInEveryLossAndNorm) {
        {&StepResult::loss, &StepResult::gradient_norm, &StepResult::parameter_norm}) {
     TrialResult other = clean_trial();
     step_of(other, 1, 1).*value *= 1.0 + 1e-11;
-    EXPECT_EQ(matrix::agreement(clean_trial(), other).verdict, CheckVerdict::kFail);
+    EXPECT_EQ(agreement(clean_trial(), other).verdict, CheckVerdict::kFail);
   }
   TrialResult other = clean_trial();
   step_of(other, 1, 0).losses[0].loss *= 1.0 + 1e-11;
-  const CheckResult result = matrix::agreement(clean_trial(), other);
+  const CheckResult result = agreement(clean_trial(), other);
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   EXPECT_EQ(result.worst.where, "loss, micro-batch 1");
 }
@@ -132,13 +148,13 @@ TEST(Agreement, SeesADifferenceInAProbe) {
   TrialResult other = clean_trial();
   ASSERT_FALSE(other.ranks[0].probes.empty());
   other.ranks[0].probes[0].value += 1.0;
-  EXPECT_EQ(matrix::agreement(clean_trial(), other).verdict, CheckVerdict::kFail);
+  EXPECT_EQ(agreement(clean_trial(), other).verdict, CheckVerdict::kFail);
 }
 
 TEST(Agreement, FailsWhereARankIsMissing) {
   TrialResult other = clean_trial();
   other.ranks.pop_back();
-  const CheckResult result = matrix::agreement(clean_trial(), other);
+  const CheckResult result = agreement(clean_trial(), other);
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   EXPECT_EQ(result.reason, "2 ranks simulated, 1 on the other backend");
   EXPECT_LT(result.compared, result.expected);
@@ -147,7 +163,7 @@ TEST(Agreement, FailsWhereARankIsMissing) {
 TEST(Agreement, FailsWhereAStepIsMissing) {
   TrialResult other = clean_trial();
   other.ranks[1].steps.pop_back();
-  const CheckResult result = matrix::agreement(clean_trial(), other);
+  const CheckResult result = agreement(clean_trial(), other);
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   EXPECT_EQ(result.reason, "rank 1, steps: 2 simulated, 1 on the other backend");
 }
@@ -155,15 +171,15 @@ TEST(Agreement, FailsWhereAStepIsMissing) {
 TEST(Agreement, FailsWhereATensorIsMissingOrOneTooMany) {
   TrialResult other = clean_trial();
   step_of(other, 0, 0).parameters.pop_back();
-  EXPECT_EQ(matrix::agreement(clean_trial(), other).verdict, CheckVerdict::kFail);
-  EXPECT_EQ(matrix::agreement(other, clean_trial()).verdict, CheckVerdict::kFail);
+  EXPECT_EQ(agreement(clean_trial(), other).verdict, CheckVerdict::kFail);
+  EXPECT_EQ(agreement(other, clean_trial()).verdict, CheckVerdict::kFail);
 }
 
 TEST(Agreement, FailsWhereAShardHasAnotherShape) {
   TrialResult other = clean_trial();
   Shard& gradient = step_of(other, 0, 0).gradients[0];
   gradient.local_shape = {gradient.local_shape[0] * gradient.local_shape[1], 1};
-  const CheckResult result = matrix::agreement(clean_trial(), other);
+  const CheckResult result = agreement(clean_trial(), other);
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   EXPECT_NE(result.reason.find("rank 0, gradient: " + gradient.name), std::string::npos)
       << result.reason;
@@ -172,16 +188,16 @@ TEST(Agreement, FailsWhereAShardHasAnotherShape) {
 TEST(Agreement, FailsWhereAShardIsAnotherPartOfItsTensorOrOfALargerOne) {
   TrialResult other = clean_trial();
   step_of(other, 0, 0).gradients[0].slice.dim += 1;
-  EXPECT_EQ(matrix::agreement(clean_trial(), other).verdict, CheckVerdict::kFail);
+  EXPECT_EQ(agreement(clean_trial(), other).verdict, CheckVerdict::kFail);
   other = clean_trial();
   step_of(other, 0, 0).gradients[0].full_shape[0] *= 2;
-  EXPECT_EQ(matrix::agreement(clean_trial(), other).verdict, CheckVerdict::kFail);
+  EXPECT_EQ(agreement(clean_trial(), other).verdict, CheckVerdict::kFail);
 }
 
 TEST(Agreement, FailsWhereAMicroBatchIsAnotherOne) {
   TrialResult other = clean_trial();
   step_of(other, 1, 0).losses[0].targets += 1;
-  const CheckResult result = matrix::agreement(clean_trial(), other);
+  const CheckResult result = agreement(clean_trial(), other);
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   EXPECT_NE(result.reason.find("rank 1, loss, micro-batch 1"), std::string::npos) << result.reason;
 }
@@ -190,7 +206,7 @@ TEST(Agreement, FailsWhereOnlyOneSideIsNoNumber) {
   TrialResult other = clean_trial();
   step_of(other, 0, 1).gradients[1].values[3] = kNaN;
   for (const CheckResult& result :
-       {matrix::agreement(clean_trial(), other), matrix::agreement(other, clean_trial())}) {
+       {agreement(clean_trial(), other), agreement(other, clean_trial())}) {
     EXPECT_EQ(result.verdict, CheckVerdict::kFail);
     EXPECT_FALSE(std::isfinite(result.worst.error));
   }
@@ -203,12 +219,12 @@ TEST(Agreement, HoldsWhereBothSidesAreTheSameNoNumberAndStillSeesTheOthers) {
   gradient.values[3] = kNaN;
   gradient.values[4] = kInfinity;
   TrialResult other = simulated;
-  EXPECT_EQ(matrix::agreement(simulated, other).verdict, CheckVerdict::kPass);
+  EXPECT_EQ(agreement(simulated, other).verdict, CheckVerdict::kPass);
   step_of(other, 0, 0).gradients[1].values[0] += 1e-9 * norm;
-  EXPECT_EQ(matrix::agreement(simulated, other).verdict, CheckVerdict::kFail);
+  EXPECT_EQ(agreement(simulated, other).verdict, CheckVerdict::kFail);
   other = simulated;
   step_of(other, 0, 0).gradients[1].values[4] = -kInfinity;
-  EXPECT_EQ(matrix::agreement(simulated, other).verdict, CheckVerdict::kFail);
+  EXPECT_EQ(agreement(simulated, other).verdict, CheckVerdict::kFail);
 }
 
 TEST(Agreement, SeesADifferenceBesideAnInfinityOfBothSides) {
@@ -218,7 +234,7 @@ TEST(Agreement, SeesADifferenceBesideAnInfinityOfBothSides) {
   gradient.values[4] = kInfinity;
   TrialResult other = simulated;
   step_of(other, 0, 0).gradients[1].values[0] += 1e-9 * norm;
-  EXPECT_EQ(matrix::agreement(simulated, other).verdict, CheckVerdict::kFail);
+  EXPECT_EQ(agreement(simulated, other).verdict, CheckVerdict::kFail);
 }
 
 TEST(Agreement, BelowF64TellsTheLargestDifferenceOfAllStepsWithoutJudgement) {
@@ -226,7 +242,7 @@ TEST(Agreement, BelowF64TellsTheLargestDifferenceOfAllStepsWithoutJudgement) {
   TrialResult other = simulated;
   step_of(other, 0, 0).loss *= 1.0 + 1e-6;
   step_of(other, 0, 1).loss *= 1.0 + 1e-3;
-  const CheckResult result = matrix::agreement(simulated, other);
+  const CheckResult result = agreement(simulated, other);
   EXPECT_EQ(result.verdict, CheckVerdict::kNotApplicable);
   EXPECT_NE(result.reason.find("below f64"), std::string::npos);
   EXPECT_EQ(result.worst.where, "global loss (step 1)");
@@ -237,40 +253,39 @@ TEST(Agreement, BelowF64TellsTheLargestDifferenceOfAllStepsWithoutJudgement) {
 
 TEST(Agreement, BelowF64HoldsWhereAllBitsAreEqual) {
   const TrialResult simulated = sim::run_trial(two_ranks(Precision::kF32), {});
-  EXPECT_EQ(matrix::agreement(simulated, simulated).verdict, CheckVerdict::kPass);
+  EXPECT_EQ(agreement(simulated, simulated).verdict, CheckVerdict::kPass);
 }
 
 TEST(Agreement, BelowF64StillFailsWhereSomethingIsMissingOrNoNumber) {
   const TrialResult simulated = sim::run_trial(two_ranks(Precision::kF32), {});
   TrialResult other = simulated;
   step_of(other, 0, 0).loss = kNaN;
-  EXPECT_EQ(matrix::agreement(simulated, other).verdict, CheckVerdict::kFail);
+  EXPECT_EQ(agreement(simulated, other).verdict, CheckVerdict::kFail);
   other = simulated;
   other.ranks[1].steps.clear();
-  EXPECT_EQ(matrix::agreement(simulated, other).verdict, CheckVerdict::kFail);
+  EXPECT_EQ(agreement(simulated, other).verdict, CheckVerdict::kFail);
 }
 
 TEST(Agreement, IsNotApplicableWhereOneTrialDidNotFinish) {
-  const CheckResult other = matrix::agreement(clean_trial(), ended_by(FindingKind::kLost));
+  const CheckResult other = agreement(clean_trial(), ended_by(FindingKind::kLost));
   EXPECT_EQ(other.verdict, CheckVerdict::kNotApplicable);
   EXPECT_EQ(other.reason, "only the simulated trial finished");
-  const CheckResult simulated = matrix::agreement(ended_by(FindingKind::kLost), clean_trial());
+  const CheckResult simulated = agreement(ended_by(FindingKind::kLost), clean_trial());
   EXPECT_EQ(simulated.verdict, CheckVerdict::kNotApplicable);
   EXPECT_EQ(simulated.reason, "the simulated trial did not finish");
 }
 
 TEST(Agreement, OfTrialsThatDidNotFinishIsThatOfTheirEnds) {
   const TrialResult deadlock = ended_by(FindingKind::kDeadlock);
-  EXPECT_EQ(matrix::agreement(deadlock, deadlock).verdict, CheckVerdict::kNotApplicable);
-  const CheckResult result = matrix::agreement(deadlock, ended_by(FindingKind::kStalled));
+  EXPECT_EQ(agreement(deadlock, deadlock).verdict, CheckVerdict::kNotApplicable);
+  const CheckResult result = agreement(deadlock, ended_by(FindingKind::kStalled));
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   EXPECT_EQ(result.reason,
             "the simulated trial ended in a deadlock, the other one in a stalled rank");
 }
 
 TEST(Agreement, IgnoresPendingCallsOfATrialThatFinished) {
-  EXPECT_EQ(matrix::agreement(clean_trial(), ended_by(FindingKind::kPending)).verdict,
-            CheckVerdict::kPass);
+  EXPECT_EQ(agreement(clean_trial(), ended_by(FindingKind::kPending)).verdict, CheckVerdict::kPass);
 }
 
 // The order of sums is what backends differ in: the bound leaves room for it, and not for more.
@@ -282,7 +297,7 @@ TEST(Agreement, HoldsBetweenOrdersOfSums) {
     c.recipe.global_batch = 2;
     const TrialResult simulated = sim::run_trial(c, {});
     c.recipe.reduction_order = order;
-    const CheckResult result = matrix::agreement(simulated, sim::run_trial(c, {}));
+    const CheckResult result = agreement(simulated, sim::run_trial(c, {}));
     EXPECT_EQ(result.verdict, CheckVerdict::kPass)
         << result.worst.where << " " << result.worst.error;
     EXPECT_GT(result.worst.error, 0.0);

@@ -5,6 +5,8 @@
 #include <filesystem>
 
 #include "backends/gloo/transport.h"
+#include "backends/nccl/transport.h"
+#include "core/tensor/cuda/gpu.h"
 #include "matrix/sweep/case_result.h"
 #include "tests/matrix/cli/run_lockstep.h"
 #include "tests/matrix/sweep/sample_results.h"
@@ -36,11 +38,27 @@ TEST_F(ConfirmCommand, NeedsABackendOtherThanTheSweeps) {
   EXPECT_NE(none.err.find("--comm says on which backend"), std::string::npos) << none.err;
   const CommandOutcome same = run({".", "--comm", "inproc"});
   EXPECT_EQ(same.exit_code, 2);
-  EXPECT_NE(same.err.find("expected gloo"), std::string::npos) << same.err;
+  EXPECT_NE(same.err.find("expected gloo or nccl"), std::string::npos) << same.err;
 }
 
-TEST_F(ConfirmCommand, Exits3ForABackendThatIsNotBuilt) {
-  EXPECT_EQ(run({".", "--comm", "nccl"}).exit_code, kNotBuilt);
+// Without a GPU it is lacking; with one there is no sweep to confirm.
+TEST_F(ConfirmCommand, Exits3WhereThisMachineHasNoGpuForNccl) {
+  const bool has_nccl = why_no_cuda().empty() && backends::why_no_nccl(1).empty();
+  const CommandOutcome outcome = run({".", "--comm", "nccl"});
+  EXPECT_EQ(outcome.exit_code, has_nccl ? 2 : kNotBuilt) << outcome.err;
+  EXPECT_EQ(outcome.err.find("--comm nccl: ") == std::string::npos, has_nccl) << outcome.err;
+}
+
+TEST_F(ConfirmCommand, RefusesALauncherThatDidNotStartIt) {
+  write_results("");
+  const CommandOutcome outcome = run({".", "--comm", "gloo", "--launcher", "slurm"});
+  EXPECT_EQ(outcome.exit_code, has_gloo() ? 2 : kNotBuilt) << outcome.err;
+  if (!has_gloo()) return;
+  EXPECT_NE(outcome.err.find("--launcher slurm: this command was not started by srun"),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(run({".", "--comm", "gloo", "--launcher", "pbs"}).exit_code, 2);
+  EXPECT_EQ(run({".", "--comm", "gloo", "--launcher", "local"}).exit_code, 4);
 }
 
 TEST_F(ConfirmCommand, RefusesWhatIsNoFolderOfASweep) {

@@ -58,7 +58,7 @@ TEST(ConfirmationText, IsALineACase) {
 TEST(ConfirmationText, ClosesWithCountsTheLargestDifferenceAndWhatWasLeftOut) {
   EXPECT_EQ(matrix::confirmation_closing(sample()),
             "backends: 3 of 7 cases that fit, over gloo in 1.2 s: 2 agree, 1 disagree\n"
-            "largest difference 2.5e-16: gradient weight, rank 1, in tp4\n"
+            "largest difference 2.5e-16, bound 1e-12: gradient weight, rank 1, in tp4\n"
             "left out 2 cases: needs 8 ranks\n");
 }
 
@@ -67,7 +67,7 @@ TEST(ConfirmationText, TellsWhatIsNotJudgedApart) {
   confirmation.cases[0].difference = place(0.27);
   confirmation.cases[0].difference->bound = std::numeric_limits<double>::infinity();
   EXPECT_NE(matrix::confirmation_closing(confirmation)
-                .find("largest difference 2.5e-16: gradient weight, rank 1, in tp4\n"
+                .find("largest difference 2.5e-16, bound 1e-12: gradient weight, rank 1, in tp4\n"
                       "largest below f64 0.27: gradient weight, rank 1, in tp2\n"),
             std::string::npos)
       << matrix::confirmation_closing(confirmation);
@@ -84,9 +84,10 @@ TEST(ConfirmationText, SaysHowManyCasesAnInterruptLeft) {
 TEST(ConfirmationText, TakesWhatIsNoNumberForTheLargestDifference) {
   Confirmation confirmation = sample();
   confirmation.cases[0].difference = place(std::numeric_limits<double>::quiet_NaN());
-  EXPECT_NE(matrix::confirmation_closing(confirmation)
-                .find("largest difference not finite: gradient weight, rank 1, in tp2\n"),
-            std::string::npos);
+  EXPECT_NE(
+      matrix::confirmation_closing(confirmation)
+          .find("largest difference not finite, bound 1e-12: gradient weight, rank 1, in tp2\n"),
+      std::string::npos);
 }
 
 TEST(ConfirmationJson, HoldsCountsAndCases) {

@@ -24,7 +24,7 @@ CaseResult swept(Verdict verdict) {
 
 sim::CheckResult agreed(double error) {
   sim::CheckResult check = passed_check(matrix::kAgreement, "gradient weight", error);
-  check.worst.bound = matrix::kAgreementBound;
+  check.worst.bound = matrix::agreement_bound("cpu");
   return check;
 }
 

@@ -11,9 +11,12 @@ namespace {
 
 using matrix::Verdict;
 
-std::string line(const std::string& name, const std::string& comm = "inproc") {
+std::string line(const std::string& name,
+                 const std::string& comm = "inproc",
+                 const std::string& device = "cpu") {
   matrix::CaseResult result = sample_result(name, 1, Verdict::kPass);
   result.comm = comm;
+  result.device = device;
   return matrix::result_to_json(result) + "\n";
 }
 
@@ -63,6 +66,13 @@ TEST_F(EarlierResults, RefuseALineThatIsNoResultByItsNumber) {
 TEST_F(EarlierResults, RefuseThoseOfAnotherBackend) {
   write(line("a") + line("b", "gloo"));
   EXPECT_NE(refusal().find("line 2: ran over gloo; expected results of a sweep with --comm inproc"),
+            std::string::npos)
+      << refusal();
+}
+
+TEST_F(EarlierResults, RefuseThoseOfAnotherDevice) {
+  write(line("a") + line("b", "inproc", "cuda"));
+  EXPECT_NE(refusal().find("line 2: ran on cuda; expected results of a sweep with --device cpu"),
             std::string::npos)
       << refusal();
 }

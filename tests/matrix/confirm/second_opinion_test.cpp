@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/config/presets.h"
+#include "matrix/confirm/agreement.h"
 #include "simulator/runtime/trial.h"
 
 namespace lockstep::test {
@@ -61,6 +62,20 @@ TEST(SecondOpinion, FailsTheCaseWhereTrialsDifferByLessThanOtherChecksSee) {
   EXPECT_EQ(result.verdict, Verdict::kFail);
   EXPECT_EQ(result.checks.front().verdict, sim::CheckVerdict::kPass);
   EXPECT_EQ(result.checks.back().verdict, sim::CheckVerdict::kFail);
+}
+
+TEST(SecondOpinion, GoesByTheDeviceOnWhichTheOtherRanksComputed) {
+  TrialRunner on_a_gpu = fake_ranks(
+      [](TrialResult& trial) { trial.ranks[1].steps[0].gradients[0].values[0] *= 1.0 + 5e-11; });
+  on_a_gpu.device = "cuda";
+  CaseRunner runner({.ranks = on_a_gpu,
+                     .checks = {"grads"},
+                     .second_opinion = matrix::held_against(simulated())});
+  const CaseResult result = runner.run("case", small_case());
+  EXPECT_EQ(result.device, "cuda");
+  EXPECT_EQ(result.verdict, Verdict::kPass);
+  EXPECT_GT(result.checks.back().worst.error, matrix::agreement_bound("cpu"));
+  EXPECT_EQ(result.checks.back().worst.bound, matrix::agreement_bound("cuda"));
 }
 
 TEST(SecondOpinion, IsThereForATrialThatDidNotFinish) {

@@ -40,7 +40,8 @@ TEST(ResultLine, IsWrittenInTheOrderAndWordsOfTheContract) {
   result.checks = {failed_check("grads", "w", "x2 = tp")};
   const std::string expected =
       "{\"id\":\"" + case_id(result.c) + "\",\"name\":\"tp2\",\"case\":" + case_to_json(result.c) +
-      ",\"comm\":\"inproc\",\"verdict\":\"fail\",\"seconds\":0.125,\"digest\":\"00112233445566ff\","
+      ",\"comm\":\"inproc\",\"device\":\"cpu\",\"verdict\":\"fail\",\"seconds\":0.125,\"digest\":"
+      "\"00112233445566ff\","
       "\"reason\":\"\","
       "\"checks\":[{\"check\":\"grads\",\"verdict\":\"fail\",\"compared\":31,\"expected\":31,"
       "\"where\":\"w\",\"ranks\":[0],\"error\":0.5,\"bound\":1e-10,\"hint\":\"x2 = tp\","
@@ -60,6 +61,17 @@ TEST(ResultLine, ComesBackAsItWas) {
   EXPECT_EQ(back.checks[1].worst.ranks, result.checks[1].worst.ranks);
   EXPECT_EQ(back.checks[1].failures.size(), 1U);
   EXPECT_EQ(back.checks[2].verdict, sim::CheckVerdict::kNotApplicable);
+}
+
+TEST(ResultLine, TellsTheDeviceAndIsOfTheCpuWhereItTellsNone) {
+  CaseResult result = rich_result();
+  result.device = "cuda";
+  EXPECT_EQ(result_from_json(result_to_json(result)).device, "cuda");
+  std::string line = result_to_json(rich_result());
+  const std::string field = "\"device\":\"cpu\",";
+  ASSERT_NE(line.find(field), std::string::npos) << line;
+  line.erase(line.find(field), field.size());
+  EXPECT_EQ(result_from_json(line).device, "cpu");
 }
 
 TEST(ResultLine, IsOneLineWhateverTheReasonHolds) {

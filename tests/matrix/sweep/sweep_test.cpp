@@ -109,6 +109,33 @@ TEST(Sweep, HandsOnEachResultWithItsIndexAndKeptOnesToo) {
   EXPECT_EQ(seen, all);
 }
 
+TEST(Sweep, ReplacesAWorkerThatSaysThatItIsSpentAndKeepsItsLastResult) {
+  const TemporaryFolder folder;
+  const SweepOutcome outcome =
+      sweep(cases_named({"a", "spent", "b", "c"}), fake_options(1), folder.path());
+  EXPECT_EQ(outcome.summary.count(Verdict::kPass), 4);
+  const auto process_of = [&](const std::string& name) {
+    return result_named(folder.path(), name).digest;
+  };
+  EXPECT_EQ(process_of("a"), process_of("spent"));
+  EXPECT_NE(process_of("spent"), process_of("b"));
+  EXPECT_EQ(process_of("b"), process_of("c"));
+}
+
+TEST(Sweep, ResumingTakesNoLineOfAnotherDeviceForItsOwn) {
+  const TemporaryFolder folder;
+  const std::vector<NamedCase> cases = cases_named({"a", "b"});
+  sweep(cases, fake_options(1), folder.path());
+  SweepOptions options = fake_options(1);
+  options.resume = true;
+  options.device = "cuda";
+  const SweepOutcome outcome = sweep(cases, options, folder.path());
+  EXPECT_EQ(outcome.num_kept, 0U);
+  EXPECT_EQ(outcome.num_dropped, 2U);
+  EXPECT_EQ(result_named(folder.path(), "a").reason,
+            "the worker's answer cannot be used: it was run on cpu");
+}
+
 TEST(Sweep, LosesOneCaseToACrashAndGoesOn) {
   const TemporaryFolder folder;
   const SweepOutcome outcome =
