@@ -94,6 +94,9 @@ void NcclTransport::carry_out_own_message(const DueCalls& send, const DueCalls& 
 }
 
 void NcclTransport::enqueue(const NcclPlan& plan, ncclComm* communicator, const std::string& what) {
+  if (connections_.is_spoiled()) {
+    throw NcclError(what + ": NCCL's communicators were given up before");
+  }
   retire();
   if (operations_.empty()) last_progress_ = Clock::now();
   const auto wait_for_start = [&] {

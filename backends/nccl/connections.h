@@ -48,6 +48,7 @@ struct NcclConnections::Impl {
   void abort();
   // Some call of the trial was not carried out: peers may stand in it.
   void spoil() { current().is_spoiled = true; }
+  bool is_spoiled() { return current().is_spoiled; }
 
   Gpu& gpu() { return gpu_; }
   void* stream() const { return lane_.stream; }  // cudaStream_t, of this rank's transfers

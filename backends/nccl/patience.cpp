@@ -2,6 +2,7 @@
 #include "backends/nccl/patience.h"
 
 #include <nccl.h>
+#include <poll.h>
 
 #include <thread>
 
@@ -11,9 +12,9 @@ namespace lockstep::backends {
 namespace {
 
 constexpr std::chrono::milliseconds kLookInterval{1};
-// Of rests without sleep: a small call is over sooner.
+// Rests that only give way: a small call is over sooner.
 constexpr int kShortRests = 20000;
-constexpr std::chrono::microseconds kSleep{50};
+constexpr int kLongRestMs = 1;
 
 }  // namespace
 
@@ -38,7 +39,7 @@ Trouble NcclPatience::trouble(const std::vector<ncclComm*>& communicators,
 
 void PollPause::rest() {
   if (++num_rests_ < kShortRests) return std::this_thread::yield();
-  std::this_thread::sleep_for(kSleep);
+  ::poll(nullptr, 0, kLongRestMs);
 }
 
 }  // namespace lockstep::backends

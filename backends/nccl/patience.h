@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,7 +39,7 @@ class NcclPatience {
   std::string failure_;
 };
 
-// For loops that poll: gives way, and sleeps where it takes long.
+// For loops that poll: gives way, and rests longer where it takes long.
 class PollPause {
  public:
   void rest();
