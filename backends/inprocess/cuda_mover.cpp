@@ -9,11 +9,10 @@
 namespace lockstep::backends {
 namespace {
 
-class CudaMover : public Mover {
+class CudaMover : public StreamMover {
  public:
   explicit CudaMover(std::vector<CudaDevice*> devices)
-      : Mover(true),
-        devices_(std::move(devices)),
+      : devices_(std::move(devices)),
         native_(devices_.size()),
         gpu_(devices_.front()->gpu()),
         device_(gpu_) {

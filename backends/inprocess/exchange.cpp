@@ -3,6 +3,7 @@
 #include "backends/inprocess/exchange.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "core/base/random.h"
@@ -72,9 +73,8 @@ void make_room(Meeting& meeting, Device& device) {
 
 }  // namespace
 
-void Exchange::meet(Rank rank, std::span<const CollectiveCall> calls) {
-  if (!mover_.has_streams()) return;
-  for (const CollectiveCall& call : calls) mover_.meet({.rank = rank, .stream = call.stream});
+void Exchange::meet_streams(Rank rank, std::span<const CollectiveCall> calls) {
+  for (const CollectiveCall& call : calls) streams_->meet({.rank = rank, .stream = call.stream});
 }
 
 void Exchange::poison_outputs(const Party& party) {
@@ -86,60 +86,56 @@ void Exchange::poison_outputs(const Party& party) {
 }
 
 void Exchange::run(Meeting& meeting, std::uint64_t order_stream) {
-  begin(meeting);
+  begin(meeting.parties, nullptr);
   if (needs_staging(meeting)) {
     fill_staging(meeting, order_stream);
     for (std::size_t i = 0; i < meeting.parties.size(); ++i) read_staging(meeting, i);
   } else {
     exchange(meeting, order_stream);
   }
-  mover_.end();
+  end();
 }
 
 void Exchange::stage(Meeting& meeting, std::uint64_t order_stream) {
-  begin(meeting);
+  begin(meeting.parties, nullptr);
   fill_staging(meeting, order_stream);
-  mover_.end();
+  end();
 }
 
-// A party's buffers are used on the streams that its calls name, and after its wait on that which
-// waits. On no other may a right program touch them; what a wrong one does there has no order.
 void Exchange::deliver(const Meeting& meeting, std::size_t party, Stream waiting) {
   const Party& own = meeting.parties[party];
-  streams_.clear();
-  if (mover_.has_streams()) {
-    streams_.push_back({.rank = own.rank, .stream = waiting});
-    mover_.meet(streams_.back());
-    add_streams(own);
-  }
-  mover_.begin(streams_);
+  const RankStream waits{.rank = own.rank, .stream = waiting};
+  if (streams_ != nullptr) streams_->meet(waits);
+  begin({&own, 1}, &waits);
   read_staging(meeting, party);
-  mover_.end();
+  end();
 }
 
-void Exchange::follow(const Meeting& meeting, std::size_t party, Stream waiting) {
-  if (!mover_.has_streams()) return;
-  const Party& own = meeting.parties[party];
-  const RankStream later{.rank = own.rank, .stream = waiting};
-  mover_.meet(later);
-  for (const CollectiveCall& call : own.calls) mover_.follow(later, call.stream);
+void Exchange::follow_streams(const Party& party, Stream waiting) {
+  const RankStream later{.rank = party.rank, .stream = waiting};
+  streams_->meet(later);
+  for (const CollectiveCall& call : party.calls) streams_->follow(later, call.stream);
 }
 
-// A moment for the streams that all parties' calls name.
-void Exchange::begin(const Meeting& meeting) {
-  streams_.clear();
-  if (mover_.has_streams()) {
-    for (const Party& party : meeting.parties) add_streams(party);
+// A moment for these parties. Their buffers are used on the streams that their calls name, and once
+// one waits on that which does. On no other may a right program touch them; what a wrong one does
+// there has no order.
+void Exchange::begin(std::span<const Party> parties, const RankStream* waiting) {
+  if (streams_ == nullptr) return;
+  concerned_.clear();
+  if (waiting != nullptr) concerned_.push_back(*waiting);
+  for (const Party& party : parties) {
+    for (const CollectiveCall& call : party.calls) {
+      const RankStream stream{.rank = party.rank, .stream = call.stream};
+      const bool is_another = concerned_.empty() || concerned_.back() != stream;
+      if (is_another) concerned_.push_back(stream);  // most calls of a submit are on one stream
+    }
   }
-  mover_.begin(streams_);
+  streams_->begin(concerned_);
 }
 
-// Most calls of a submit are on one stream.
-void Exchange::add_streams(const Party& party) {
-  for (const CollectiveCall& call : party.calls) {
-    const RankStream stream{.rank = party.rank, .stream = call.stream};
-    if (streams_.empty() || streams_.back() != stream) streams_.push_back(stream);
-  }
+void Exchange::end() {
+  if (streams_ != nullptr) streams_->end();
 }
 
 void Exchange::exchange(const Meeting& meeting, std::uint64_t order_stream) {
@@ -237,12 +233,17 @@ void Exchange::copy_parts(const Meeting& meeting, std::size_t call, std::size_t 
 void Exchange::add_copy(std::byte* to, const std::byte* from, std::int64_t num_bytes) {
   constexpr std::size_t kMaxCopies = 1024;  // a list that stays in cache
   if (num_bytes == 0 || to == nullptr || from == nullptr || to == from) return;
+  if (streams_ == nullptr) {
+    std::memmove(to, from, static_cast<std::size_t>(num_bytes));
+    return;
+  }
   if (copies_.size() == kMaxCopies) make_copies();
   copies_.push_back({.to = to, .from = from, .num_bytes = num_bytes});
 }
 
 void Exchange::make_copies() {
-  if (!copies_.empty()) mover_.copy(copies_);
+  if (copies_.empty()) return;
+  streams_->copy(copies_);
   copies_.clear();
 }
 

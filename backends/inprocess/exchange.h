@@ -16,10 +16,12 @@ class Exchange {
  public:
   // The mover must outlive it.
   Exchange(ReductionOrder order, std::uint64_t seed, Mover& mover)
-      : order_(order), seed_(seed), mover_(mover) {}
+      : order_(order), seed_(seed), mover_(mover), streams_(mover.streams()) {}
 
   // On the rank's own thread: it submits these calls.
-  void meet(Rank rank, std::span<const CollectiveCall> calls);
+  void meet(Rank rank, std::span<const CollectiveCall> calls) {
+    if (streams_ != nullptr) meet_streams(rank, calls);
+  }
   // Fills a party's outputs that are not also the input with NaN, integers with a huge negative.
   void poison_outputs(const Party& party);
 
@@ -31,11 +33,15 @@ class Exchange {
   // On the party's own thread, which waits on this stream: writes its outputs of a staged meeting.
   void deliver(const Meeting& meeting, std::size_t party, Stream waiting);
   // The same of a meeting that has been run: what comes on this stream follows it.
-  void follow(const Meeting& meeting, std::size_t party, Stream waiting);
+  void follow(const Meeting& meeting, std::size_t party, Stream waiting) {
+    if (streams_ != nullptr) follow_streams(meeting.parties[party], waiting);
+  }
 
  private:
-  void begin(const Meeting& meeting);
-  void add_streams(const Party& party);
+  void meet_streams(Rank rank, std::span<const CollectiveCall> calls);
+  void follow_streams(const Party& party, Stream waiting);
+  void begin(std::span<const Party> parties, const RankStream* waiting);
+  void end();
 
   void exchange(const Meeting& meeting, std::uint64_t order_stream);
   void fill_staging(Meeting& meeting, std::uint64_t order_stream);
@@ -51,8 +57,9 @@ class Exchange {
   ReductionOrder order_;
   std::uint64_t seed_;
   Mover& mover_;
+  StreamMover* streams_;  // the mover, null where it has none
   // Kept between calls so that none of them allocates.
-  std::vector<RankStream> streams_;
+  std::vector<RankStream> concerned_;
   std::vector<ByteCopy> copies_;
   std::vector<const std::byte*> inputs_;
   std::vector<const std::byte*> ordered_;

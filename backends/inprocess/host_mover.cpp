@@ -1,6 +1,5 @@
 // Loops over memory of the host: each is done when it returns, so no order has to be kept.
 #include <algorithm>
-#include <cstring>
 
 #include "backends/inprocess/mover.h"
 #include "backends/inprocess/poison.h"
@@ -48,20 +47,7 @@ void fill(const Buffer& buffer, std::uint64_t bits) {
 
 class HostMover : public Mover {
  public:
-  HostMover() : Mover(false) {}
-
   Device& device() override { return device_; }
-
-  void meet(const RankStream&) override {}
-  void follow(const RankStream&, Stream) override {}
-  void begin(std::span<const RankStream>) override {}
-  void end() override {}
-
-  void copy(std::span<const ByteCopy> copies) override {
-    for (const ByteCopy& copy : copies) {
-      std::memmove(copy.to, copy.from, static_cast<std::size_t>(copy.num_bytes));
-    }
-  }
 
   void reduce(const Reduction& reduction,
               std::span<const std::byte* const> inputs,

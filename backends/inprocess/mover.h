@@ -26,44 +26,45 @@ struct RankStream {
   bool operator==(const RankStream&) const = default;
 };
 
+class StreamMover;
+
 class Mover {
  public:
+  Mover() = default;
   virtual ~Mover() = default;
   Mover(const Mover&) = delete;
   Mover& operator=(const Mover&) = delete;
 
   // Where staging memory is.
   virtual Device& device() = 0;
-  // Whether ranks have streams to keep in order. Where not, the four functions below that name
-  // streams need not be called, for nothing is ever under way.
-  bool has_streams() const { return has_streams_; }
+  // Null where ranks' memory is the host's: there nothing is ever under way, and an exchange copies
+  // by itself, as a small copy costs less than to list it.
+  virtual StreamMover* streams() { return nullptr; }
 
-  // On the rank's own thread, before anything else that names this stream.
-  virtual void meet(const RankStream& stream) = 0;
-  // What the rank enqueues on `later` from now on follows what is on its stream `earlier`.
-  virtual void follow(const RankStream& later, Stream earlier) = 0;
-  // Between the two lies one moment of the host for these streams. The list outlives it. After
-  // begin() without end() a new one may begin.
-  virtual void begin(std::span<const RankStream> streams) = 0;
-  virtual void end() = 0;
-
-  // At such a moment, one after another. None of the copies has a null end, and none reads what
-  // another writes.
-  virtual void copy(std::span<const ByteCopy> copies) = 0;
   virtual void reduce(const Reduction& reduction,
                       std::span<const std::byte* const> inputs,
                       std::int64_t first,
                       std::int64_t count,
                       std::span<std::byte* const> outputs) = 0;
-
-  // A moment of its own, for this stream. See poison.h.
+  // See poison.h. A moment of its own, for this stream.
   virtual void poison(const RankStream& stream, const Buffer& buffer) = 0;
+};
 
- protected:
-  explicit Mover(bool has_streams) : has_streams_(has_streams) {}
+class StreamMover : public Mover {
+ public:
+  StreamMover* streams() override { return this; }
 
- private:
-  bool has_streams_;
+  // On the rank's own thread, before anything else that names this stream.
+  virtual void meet(const RankStream& stream) = 0;
+  // What the rank enqueues on `later` from now on follows what is on its stream `earlier`.
+  virtual void follow(const RankStream& later, Stream earlier) = 0;
+
+  // Reductions and copies are made in between, one after another: all of it is one moment of the
+  // host for these streams. The list outlives it. After begin() without end() a new one may begin.
+  virtual void begin(std::span<const RankStream> streams) = 0;
+  virtual void end() = 0;
+  // None of them has a null end, and none reads what another writes.
+  virtual void copy(std::span<const ByteCopy> copies) = 0;
 };
 
 std::unique_ptr<Mover> make_host_mover();
