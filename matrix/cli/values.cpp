@@ -23,6 +23,13 @@ bool parse_whole(std::string_view text, Number& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+std::string is_everywhere() { return ""; }
+
+std::string why_no_nccl_here() {
+  const std::string why = why_no_cuda();
+  return why.empty() ? backends::why_no_nccl(1) : why;
+}
+
 }  // namespace
 
 std::int64_t integer_option(std::string_view flag,
@@ -71,19 +78,14 @@ std::string choice_option(std::string_view flag,
 }
 
 const std::vector<BackendRow>& backend_rows() {
-  constexpr auto is_here = [] { return std::string(); };
-  constexpr auto why_no_nccl = [] {
-    const std::string why = why_no_cuda();
-    return why.empty() ? backends::why_no_nccl(1) : why;
-  };
   static const std::vector<BackendRow> rows = {
-      {"--device", "cpu", "tensors in memory, products by Eigen", is_here},
+      {"--device", "cpu", "tensors in memory, products by Eigen", is_everywhere},
       {"--device", "cuda", "an NVIDIA GPU, products by cuBLAS", why_no_cuda},
-      {"--comm", "inproc", "in-process rendezvous of simulated ranks", is_here},
+      {"--comm", "inproc", "in-process rendezvous of simulated ranks", is_everywhere},
       {"--comm", "gloo", "a process a rank, over TCP", backends::why_no_gloo},
-      {"--comm", "nccl", "a thread a rank, one or several a GPU", why_no_nccl},
-      {"--ranks", "fibers", "ranks take turns on one thread, by a seeded schedule", is_here},
-      {"--ranks", "threads", "a thread a rank; the same bits", is_here},
+      {"--comm", "nccl", "a thread a rank, one or several a GPU", why_no_nccl_here},
+      {"--ranks", "fibers", "ranks take turns on one thread, by a seeded schedule", is_everywhere},
+      {"--ranks", "threads", "a thread a rank; the same bits", is_everywhere},
   };
   return rows;
 }

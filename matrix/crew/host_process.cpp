@@ -82,7 +82,9 @@ std::optional<SeatId> seat_from_line(std::string_view line) {
 }
 
 std::string to_line(const EndNotice& notice) {
-  std::string why = notice.why;
+  // Short enough to be written at once, whatever other threads write.
+  constexpr std::size_t kLongest = 1000;
+  std::string why = notice.why.substr(0, kLongest);
   std::replace(why.begin(), why.end(), '\n', ' ');
   return fmt::format("{} {} {}\n", notice.id.seat, notice.id.generation, why);
 }

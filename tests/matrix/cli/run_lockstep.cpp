@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 
 #include "tests/matrix/sweep/sample_results.h"
@@ -22,6 +23,12 @@ void redirect(const std::string& path, int descriptor) {
   ::close(file);
 }
 
+// LOCKSTEP_COMMAND is a whole path, or one from this executable's folder, where a build is moved to
+// another machine.
+std::string command_path() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / LOCKSTEP_COMMAND;
+}
+
 }  // namespace
 
 pid_t start_lockstep(const std::vector<std::string>& words,
@@ -32,7 +39,7 @@ pid_t start_lockstep(const std::vector<std::string>& words,
   redirect(folder + "/OUT", STDOUT_FILENO);
   redirect(folder + "/ERR", STDERR_FILENO);
   std::vector<char*> argv;
-  std::string program = LOCKSTEP_COMMAND;
+  std::string program = command_path();
   std::vector<std::string> copies = words;
   std::vector<std::string> variables = environment;
   for (std::string& variable : variables) ::putenv(variable.data());

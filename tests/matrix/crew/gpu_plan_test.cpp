@@ -60,7 +60,10 @@ TEST(GpuPlan, RefusesARankWhoseProcessSeesNoGpu) {
 
 TEST(GpuPlan, ThatPutsTooManyRanksOnAGpuIsRefusedWithTheNumber) {
   const GpuPlan plan = plan_gpus(backends::kMaxRanksPerGpu + 1, {{"a"}});
-  EXPECT_EQ(why_too_crowded(plan), "17 ranks would share a GPU, of which at most 16 can");
+  EXPECT_EQ(why_too_crowded(plan),
+            std::to_string(backends::kMaxRanksPerGpu + 1) +
+                " ranks would share a GPU, of which at most " +
+                std::to_string(backends::kMaxRanksPerGpu) + " can");
 }
 
 TEST(GpuPlan, ComesBackFromItsText) {

@@ -1,0 +1,197 @@
+// The command on GPUs as a user runs it: simulated ranks on one, ranks over NCCL, alone and as
+// processes of a launcher, and when a process dies.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <map>
+#include <sstream>
+
+#include "backends/coordinator/coordinator.h"
+#include "backends/coordinator/socket.h"
+#include "backends/nccl/transport.h"
+#include "core/tensor/cuda/gpu.h"
+#include "matrix/sweep/case_result.h"
+#include "tests/matrix/cli/run_lockstep.h"
+#include "tests/matrix/sweep/sample_results.h"
+
+namespace lockstep::test {
+namespace {
+
+using matrix::CaseResult;
+using matrix::Verdict;
+
+const char* const kHead =
+    "lockstep: 1\nname: tiny\nmodel: {preset: tiny-linear}\n"
+    "recipe: {global_batch: 4, steps: 1}\n";
+const char* const kNote = "note: ranks may share a GPU";
+
+int count(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+class GpuCommand : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(why_no_cuda(), "");
+    ASSERT_EQ(backends::why_no_nccl(2), "");
+  }
+
+  void write_spec(const std::string& axes) {
+    write_text(folder.file("spec.yaml"), std::string(kHead) + axes);
+  }
+  CommandOutcome sweep(std::vector<std::string> options, const std::string& out = "out") {
+    options.insert(options.begin(), {"sweep", "spec.yaml", "--out", out});
+    return run_lockstep(options, folder.path());
+  }
+  std::vector<CaseResult> results(const std::string& out = "out") const {
+    std::istringstream lines(read_text(folder.file(out + "/results.jsonl")));
+    std::vector<CaseResult> found;
+    std::string line;
+    while (std::getline(lines, line)) found.push_back(matrix::result_from_json(line));
+    return found;
+  }
+  std::map<std::string, std::string> digests(const std::string& out) const {
+    std::map<std::string, std::string> found;
+    for (const CaseResult& result : results(out)) found[result.name] = result.digest;
+    return found;
+  }
+  void expect_passes(std::size_t num, const std::string& comm) const {
+    EXPECT_EQ(results().size(), num);
+    for (const CaseResult& result : results()) {
+      EXPECT_EQ(result.verdict, Verdict::kPass) << result.name << ": " << result.reason;
+      EXPECT_EQ(result.comm, comm);
+      EXPECT_EQ(result.device, "cuda");
+    }
+  }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(GpuCommand, SweepsLayoutsOfSimulatedRanksWithTheSameDigestsOnFibersAndThreads) {
+  write_spec("axes: {tp: [1, 2], dp: [1, 2]}\n");
+  const CommandOutcome outcome = sweep({"--device", "cuda"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("on 1 worker"), std::string::npos) << outcome.out;
+  expect_passes(4, "inproc");
+  const CommandOutcome again = sweep({"--device", "cuda", "--ranks", "threads"}, "again");
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+  EXPECT_EQ(digests("again"), digests("out"));
+}
+
+TEST_F(GpuCommand, SweepsLayoutsOverNcclAndTellsOnceWhatSharingNeeds) {
+  write_spec("axes: {tp: [1, 2], dp: [1, 2, 4]}\n");
+  const CommandOutcome outcome = sweep({"--comm", "nccl", "--gpus", "1"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+  expect_passes(6, "nccl");
+  EXPECT_EQ(count(outcome.err, kNote), 1) << outcome.err;
+  EXPECT_NE(outcome.err.find("NCCL_MULTI_RANK_GPU_ENABLE=1"), std::string::npos) << outcome.err;
+}
+
+TEST_F(GpuCommand, SaysNothingOfSharingWhereNoRankShares) {
+  write_spec("axes: {tp: [1]}\n");
+  const CommandOutcome outcome = sweep({"--comm", "nccl"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+  EXPECT_EQ(count(outcome.err, kNote), 0) << outcome.err;
+}
+
+TEST_F(GpuCommand, RefusesMoreGpusThanThereAre) {
+  write_spec("axes: {tp: [1]}\n");
+  const CommandOutcome outcome = sweep({"--comm", "nccl", "--gpus", "99"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("--gpus: expected an integer from 1 to " + std::to_string(num_gpus())),
+            std::string::npos)
+      << outcome.err;
+}
+
+TEST_F(GpuCommand, SkipsALayoutOfMoreRanksThanShareAGpu) {
+  write_spec("axes: {tp: [1, 2], dp: [1]}\ninclude: [{tp: 8, dp: 4}]\n");
+  const CommandOutcome outcome = sweep({"--comm", "nccl", "--gpus", "1"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+  ASSERT_EQ(results().size(), 3U);
+  for (const CaseResult& result : results()) {
+    const bool fits = result.c.layout.tp * result.c.layout.dp <= backends::kMaxRanksPerGpu;
+    EXPECT_EQ(result.verdict, fits ? Verdict::kPass : Verdict::kSkipped) << result.reason;
+    if (fits) continue;
+    EXPECT_EQ(result.reason.find("32 ranks would share a GPU"), 0U) << result.reason;
+  }
+}
+
+TEST_F(GpuCommand, ConfirmsASweepOfSimulatedRanks) {
+  write_spec("axes: {tp: [1, 2], dp: [1, 2]}\n");
+  ASSERT_EQ(sweep({}).exit_code, 0);
+  const CommandOutcome outcome =
+      run_lockstep({"confirm", "out", "--comm", "nccl", "--gpus", "1"}, folder.path());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("4 agree, 0 disagree"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find(", bound 1e-10"), std::string::npos) << outcome.out;
+}
+
+TEST_F(GpuCommand, TakesNoResultsOfAGpuForASweepToConfirm) {
+  write_spec("axes: {tp: [1]}\n");
+  ASSERT_EQ(sweep({"--device", "cuda"}).exit_code, 0);
+  const CommandOutcome outcome = run_lockstep({"confirm", "out", "--comm", "nccl"}, folder.path());
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("ran on cuda"), std::string::npos) << outcome.err;
+}
+
+TEST_F(GpuCommand, AHostProcessKilledInMidSweepCostsTheCaseItRanAndNoOther) {
+  std::string seeds;
+  for (int i = 0; i < 12; ++i) seeds += (i == 0 ? "" : ", ") + std::to_string(i);
+  write_spec("axes: {seed: [" + seeds + "], tp: [2]}\n");
+  const pid_t pid =
+      start_lockstep({"sweep", "spec.yaml", "--out", "out", "--comm", "nccl"}, folder.path());
+  ASSERT_TRUE(wait_for_lines(folder.file("out/results.jsonl"), 2, pid));
+  const std::vector<std::string> workers = children_of(pid);
+  ASSERT_EQ(workers.size(), 1U);
+  const std::vector<std::string> hosts = children_of(std::stoi(workers.front()));
+  ASSERT_EQ(hosts.size(), 1U);
+  ::kill(std::stoi(hosts.front()), SIGKILL);
+  const CommandOutcome outcome = wait_for_lockstep(pid, folder.path());
+  ASSERT_EQ(results().size(), 12U);
+  int num_errors = 0;  // none where it died between two cases
+  for (const CaseResult& result : results()) {
+    if (result.verdict == Verdict::kPass) continue;
+    ++num_errors;
+    EXPECT_EQ(result.verdict, Verdict::kError);
+    EXPECT_NE(result.reason.find("killed by signal 9 (Killed)"), std::string::npos)
+        << result.reason;
+  }
+  EXPECT_LE(num_errors, 1);
+  EXPECT_EQ(outcome.exit_code, num_errors) << outcome.err;
+}
+
+TEST_F(GpuCommand, ProcessesOfALauncherShareTheGpusAndTheWork) {
+  write_spec("axes: {tp: [1, 2], dp: [1, 2, 4]}\n");
+  const int socket = backends::listen_on("127.0.0.1", 0);
+  const std::string port = std::to_string(backends::local_port(socket));
+  ::close(socket);
+  const std::vector<TemporaryFolder> places(2);
+  std::vector<pid_t> pids;
+  for (int rank = 0; rank < 2; ++rank) {
+    pids.push_back(start_lockstep({"sweep",
+                                   folder.file("spec.yaml"),
+                                   "--out",
+                                   folder.file("out"),
+                                   "--comm",
+                                   "nccl",
+                                   "--gpus",
+                                   "1"},
+                                  places[static_cast<std::size_t>(rank)].path(),
+                                  {"RANK=" + std::to_string(rank),
+                                   "WORLD_SIZE=2",
+                                   "LOCAL_RANK=" + std::to_string(rank),
+                                   "MASTER_ADDR=127.0.0.1",
+                                   "MASTER_PORT=" + port}));
+  }
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    const CommandOutcome outcome = wait_for_lockstep(pids[rank], places[rank].path());
+    EXPECT_EQ(outcome.exit_code, 0) << rank << ": " << outcome.out << outcome.err;
+  }
+  expect_passes(6, "nccl");
+}
+
+}  // namespace
+}  // namespace lockstep::test
