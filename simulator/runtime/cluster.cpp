@@ -70,11 +70,13 @@ RankOutcome run_rank(Rank rank,
   }
 }
 
-// A device for each rank, on the one GPU; none where they compute on the CPU.
+// A device for each rank, on the one GPU; none where they compute on the CPU. Each has its first
+// stream before it runs: CUDA does not say how much of a fiber's small stack it takes to make one.
 std::vector<std::unique_ptr<CudaDevice>> make_devices(Gpu* gpu, int num_ranks) {
   std::vector<std::unique_ptr<CudaDevice>> devices;
   for (int i = 0; gpu != nullptr && i < num_ranks; ++i) {
     devices.push_back(std::make_unique<CudaDevice>(*gpu));
+    devices.back()->native_stream({});
   }
   return devices;
 }
