@@ -25,10 +25,7 @@ bool parse_whole(std::string_view text, Number& number) {
 
 std::string is_everywhere() { return ""; }
 
-std::string why_no_nccl_here() {
-  const std::string why = why_no_cuda();
-  return why.empty() ? backends::why_no_nccl(1) : why;
-}
+std::string why_no_nccl() { return backends::why_no_nccl(1); }
 
 }  // namespace
 
@@ -83,7 +80,7 @@ const std::vector<BackendRow>& backend_rows() {
       {"--device", "cuda", "an NVIDIA GPU, products by cuBLAS", why_no_cuda},
       {"--comm", "inproc", "in-process rendezvous of simulated ranks", is_everywhere},
       {"--comm", "gloo", "a process a rank, over TCP", backends::why_no_gloo},
-      {"--comm", "nccl", "a thread a rank, one or several a GPU", why_no_nccl_here},
+      {"--comm", "nccl", "a thread a rank, one or several a GPU", why_no_nccl},
       {"--ranks", "fibers", "ranks take turns on one thread, by a seeded schedule", is_everywhere},
       {"--ranks", "threads", "a thread a rank; the same bits", is_everywhere},
   };

@@ -132,7 +132,7 @@ TEST(BadOption, AnUnknownDeviceOrBackendIsBadUsage) {
 // What there is on a machine with a GPU runs; elsewhere it is told why not.
 TEST(BadOption, ADeviceOrBackendThatThisMachineLacksIsToldWithTheReason) {
   const std::string no_cuda = why_no_cuda();
-  const std::string no_nccl = no_cuda.empty() ? backends::why_no_nccl(1) : no_cuda;
+  const std::string no_nccl = backends::why_no_nccl(1);
   for (const char* command : {"sweep", "mutate"}) {
     if (!no_cuda.empty()) {
       expect_refusal({command, "spec.yaml", "--device", "cuda"}, 3, "--device cuda: " + no_cuda);
