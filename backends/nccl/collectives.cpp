@@ -1,10 +1,9 @@
-// A plan's operations as NCCL's calls.
+// Plans' operations as NCCL's calls.
 #include "backends/nccl/collectives.h"
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
-#include <exception>
 #include <string>
 
 #include "backends/nccl/api.h"
@@ -60,16 +59,24 @@ ncclResult_t begin(const NcclOperation& its, ncclComm* comm, cudaStream_t stream
   throw InternalError("unknown operation of NCCL");
 }
 
-// A group that was begun must be ended, or the thread stays in it.
-void begin_group(const std::vector<NcclOperation>& operations, ncclComm* comm, void* stream) {
-  check_nccl(ncclGroupStart(), "beginning a group");
-  ncclResult_t result = ncclSuccess;
-  for (const NcclOperation& operation : operations) {
-    result = begin(operation, comm, static_cast<cudaStream_t>(stream));
-    if (result != ncclSuccess && result != ncclInProgress) break;
+ncclResult_t begin_all(std::span<const NcclPart> parts) {
+  for (const NcclPart& part : parts) {
+    part.gpu->enter();
+    for (const NcclOperation& operation : part.plan->operations) {
+      const ncclResult_t result =
+          begin(operation, part.communicator, static_cast<cudaStream_t>(part.stream));
+      if (result != ncclSuccess) return result;
+    }
   }
+  return ncclSuccess;
+}
+
+// A group that was begun must be ended, or the thread stays in it.
+void enqueue_group(std::span<const NcclPart> parts) {
+  check_nccl(ncclGroupStart(), "beginning a group");
+  const ncclResult_t begun = begin_all(parts);
   const ncclResult_t ended = ncclGroupEnd();
-  check_nccl(result, "enqueueing");
+  check_nccl(begun, "enqueueing");
   check_nccl(ended, "enqueueing");
 }
 
@@ -88,19 +95,24 @@ std::byte* StreamScratch::take(std::int64_t num_bytes) {
   return static_cast<std::byte*>(block);
 }
 
-void enqueue_plan(const NcclPlan& plan,
-                  ncclComm* communicator,
-                  void* stream,
-                  const std::function<void()>& wait_for_start) {
-  for (const ByteCopy& copy : plan.copies) copy_on_gpu({&copy, 1}, stream);
-  if (!plan.operations.empty()) {
-    LOCKSTEP_CHECK(communicator != nullptr, "a call among several ranks has no communicator");
-    begin_group(plan.operations, communicator, stream);
-    wait_for_start();
+void enqueue_parts(std::span<const NcclPart> parts) {
+  bool any_operations = false;
+  for (const NcclPart& part : parts) {
+    part.gpu->enter();
+    for (const ByteCopy& copy : part.plan->copies) copy_on_gpu({&copy, 1}, part.stream);
+    const bool has_operations = !part.plan->operations.empty();
+    LOCKSTEP_CHECK(!has_operations || part.communicator != nullptr,
+                   "a call among several ranks has no communicator");
+    any_operations = any_operations || has_operations;
   }
-  for (const PlannedReduction& reduction : plan.reductions) {
-    std::byte* const output = reduction.output;
-    reduce_on_gpu(reduction.how, reduction.inputs, 0, reduction.count, {&output, 1}, stream);
+  if (any_operations) enqueue_group(parts);
+  for (const NcclPart& part : parts) {
+    part.gpu->enter();
+    for (const PlannedReduction& reduction : part.plan->reductions) {
+      std::byte* const output = reduction.output;
+      reduce_on_gpu(reduction.how, reduction.inputs, 0, reduction.count, {&output, 1}, part.stream);
+    }
+    part.done->record(part.stream);
   }
 }
 

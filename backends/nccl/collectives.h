@@ -1,14 +1,12 @@
-// Enqueues a plan: copies, one group of NCCL's operations, reductions, all on one stream.
+// Enqueues plans: copies, one group of NCCL's operations, reductions, each part on its own stream.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <span>
 #include <vector>
 
-#include "backends/nccl/plan.h"
-
-struct ncclComm;
+#include "backends/nccl/process.h"
 
 namespace lockstep::backends {
 
@@ -29,12 +27,7 @@ class StreamScratch {
   std::vector<void*> blocks_;
 };
 
-// NCCL launches from a thread of its own: `wait_for_start` returns when it has, and ends by an
-// exception where it cannot. `communicator` may be null where the plan has no operations.
-// NcclError, CudaError.
-void enqueue_plan(const NcclPlan& plan,
-                  ncclComm* communicator,
-                  void* stream,
-                  const std::function<void()>& wait_for_start);
+// The parts of one call, all in one group of NCCL's. NcclError, CudaError.
+void enqueue_parts(std::span<const NcclPart> parts);
 
 }  // namespace lockstep::backends

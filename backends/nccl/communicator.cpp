@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <utility>
 
 #include "backends/nccl/api.h"
 #include "backends/nccl/collectives.h"
 #include "core/base/errors.h"
+#include "core/comm/call_rules.h"
 
 namespace lockstep::backends {
 
@@ -18,13 +20,16 @@ NcclTransport::NcclTransport(CoordinatorClient& client,
                              const NcclTrial& trial)
     : OrderedTransport(client, trial.order.rank, "NCCL"),
       connections_(connections),
+      trial_(trial.order.number),
       mesh_(trial.mesh),
       device_(trial.device),
       communicators_(connections.begin_trial(trial.order, trial.mesh)) {
   device_.set_watch([this] { watch(); });
+  connections_.process().join(trial_, this->rank());
 }
 
 NcclTransport::~NcclTransport() {
+  connections_.process().leave(trial_, rank());
   device_.set_watch({});
   const auto is_idle = [this] {
     retire();
@@ -75,9 +80,8 @@ void NcclTransport::carry_out(const DueCalls& due) {
   const GroupSeat seat{.me = member.me.value, .size = member.group.size()};
   NcclPlan plan;
   for (const CollectiveCall* call : due.calls) plan_call(*call, seat, take, plan);
-  enqueue(plan, communicators_[static_cast<std::size_t>(member.group.kind)], to_text(due, rank()));
+  enqueue(plan, due);
   flight.last_operation = num_enqueued_;
-  if (connections_.shares_gpu()) wait_for_last();
 }
 
 void NcclTransport::carry_out_own_message(const DueCalls& send, const DueCalls& receive) {
@@ -88,40 +92,54 @@ void NcclTransport::carry_out_own_message(const DueCalls& send, const DueCalls& 
   const TakeScratch take = [&](std::int64_t num_bytes) { return scratch.take(num_bytes); };
   NcclPlan plan;
   plan_own_message(*send.calls.front(), *receive.calls.front(), take, plan);
-  enqueue(plan, nullptr, to_text(receive, rank()));
+  enqueue(plan, receive);
   sent.last_operation = received.last_operation = num_enqueued_;
-  if (connections_.shares_gpu()) wait_for_last();
 }
 
-void NcclTransport::enqueue(const NcclPlan& plan, ncclComm* communicator, const std::string& what) {
-  if (connections_.is_spoiled()) {
-    throw NcclError(what + ": NCCL's communicators were given up before");
+// All members carry out what they share in one order, so that each counts alike.
+NcclCallId NcclTransport::next_id(const DueCalls& due) {
+  const CollectiveCall& first = *due.calls.front();
+  const Group& group = due.member.group;
+  NcclCallId id{.trial = trial_, .kind = group.kind, .index = group.index};
+  if (is_message(first.kind)) {
+    const bool sends = first.kind == CollectiveKind::kSend;
+    id.from = sends ? due.member.me.value : first.peer.value;
+    id.to = sends ? first.peer.value : due.member.me.value;
   }
+  std::uint64_t& number = num_calls_[id];
+  id.number = ++number;
+  return id;
+}
+
+void NcclTransport::enqueue(const NcclPlan& plan, const DueCalls& due) {
   retire();
   if (operations_.empty()) last_progress_ = Clock::now();
-  const auto wait_for_start = [&] {
-    connections_.wait_until([&] { return is_settled(communicator); },
-                            [&] { return what + " does not begin"; });
-  };
+  const NcclCallId id = next_id(due);
+  const Group& group = due.member.group;
+  const std::array<Rank, 2> ends{group.ranks[static_cast<std::size_t>(std::max(id.from, 0))],
+                                 group.ranks[static_cast<std::size_t>(std::max(id.to, 0))]};
+  const bool is_own = id.from == id.to && id.from >= 0;
+  const std::span<const Rank> members =
+      id.from < 0 ? std::span<const Rank>(group.ranks) : std::span(ends).first(is_own ? 1 : 2);
+  Operation operation{.done = connections_.take_event(), .what = to_text(due, rank())};
+  const NcclPart part{.gpu = &connections_.gpu(),
+                      .communicator = communicators_[static_cast<std::size_t>(group.kind)],
+                      .stream = connections_.stream(),
+                      .plan = &plan,
+                      .done = operation.done.get()};
+  const Clock::time_point start = Clock::now();
   try {
-    enqueue_plan(plan, communicator, connections_.stream(), wait_for_start);
+    connections_.process().enqueue(id, members, part, [&] {
+      connections_.check(start, [&] { return operation.what + " does not begin"; });
+    });
   } catch (const NcclError& error) {
     connections_.abort();
     const std::string text = error.what();
-    throw NcclError(text.starts_with(what) ? text : fmt::format("{}: {}", what, text));
+    const bool is_told = text.starts_with(operation.what);
+    throw NcclError(is_told ? text : fmt::format("{}: {}", operation.what, text));
   }
-  Operation operation{.done = connections_.take_event(), .what = what};
-  operation.done->record(connections_.stream());
   operations_.push_back(std::move(operation));
   ++num_enqueued_;
-}
-
-void NcclTransport::wait_for_last() {
-  const auto is_idle = [this] {
-    retire();
-    return operations_.empty();
-  };
-  connections_.wait_until(is_idle, [this] { return oldest() + " does not end"; });
 }
 
 void NcclTransport::retire() {

@@ -1,9 +1,7 @@
 // One rank of one trial over NCCL: its calls become work on the stream of its transfers.
 //
 // That stream follows the streams that a call names from where they stood at its submit; a wait
-// makes a stream follow it. Where ranks share a GPU the host also waits for each call to be done
-// before it goes on: all streams of a process share a few queues of the GPU, and what waits in one
-// of them for another rank would hold that rank's call up behind it.
+// makes a stream follow it.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +13,7 @@
 
 #include "backends/coordinator/ordered_transport.h"
 #include "backends/nccl/connections.h"
+#include "backends/nccl/process.h"
 #include "backends/nccl/transport.h"
 
 namespace lockstep::backends {
@@ -52,8 +51,8 @@ class NcclTransport : public OrderedTransport {
 
   // The transfers' stream follows what the submit does.
   Flight& follow(const SubmitId& submit);
-  void enqueue(const NcclPlan& plan, ncclComm* communicator, const std::string& what);
-  void wait_for_last();
+  void enqueue(const NcclPlan& plan, const DueCalls& due);
+  NcclCallId next_id(const DueCalls& due);
   // Forgets what the GPU has done.
   void retire();
   void hold_back(Stream stream, std::uint64_t operation);
@@ -62,9 +61,11 @@ class NcclTransport : public OrderedTransport {
   std::string oldest() const { return operations_.empty() ? "" : operations_.front().what; }
 
   NcclConnections::Impl& connections_;
+  std::uint64_t trial_;
   const Mesh& mesh_;
   CudaDevice& device_;
   CommunicatorsByKind communicators_;
+  std::map<NcclCallId, std::uint64_t> num_calls_;  // carried out; the ids' own numbers are 0
   std::map<SubmitId, Flight> flights_;
   std::deque<Operation> operations_;
   std::uint64_t num_enqueued_ = 0;  // the number of the last operation

@@ -37,7 +37,7 @@ std::string nccl_error_text(int result) {
 }
 
 void check_nccl(int result, const std::string& doing) {
-  if (result == ncclSuccess || result == ncclInProgress) return;
+  if (result == ncclSuccess) return;
   throw NcclError(fmt::format("{}: NCCL: {}", doing, nccl_error_text(result)));
 }
 
@@ -46,8 +46,6 @@ int nccl_state(ncclComm* communicator) {
   const ncclResult_t asked = ncclCommGetAsyncError(communicator, &state);
   return asked == ncclSuccess ? state : asked;
 }
-
-bool is_settled(ncclComm* communicator) { return nccl_state(communicator) == ncclSuccess; }
 
 Partition partition_of(const Mesh& mesh, GroupKind kind) {
   Partition partition(static_cast<std::size_t>(mesh.world()), -1);
@@ -70,8 +68,15 @@ std::vector<ncclComm*> NcclConnections::Impl::Connected::communicators() const {
   return all;
 }
 
-NcclConnections::Impl::Impl(CoordinatorClient& line, Gpu& ours, const Options& chosen)
-    : client_(line), gpu_(ours), options_(chosen), patience_(line, chosen.timeout) {
+NcclConnections::Impl::Impl(NcclProcess& shared,
+                            CoordinatorClient& line,
+                            Gpu& ours,
+                            const Options& chosen)
+    : process_(shared.impl()),
+      client_(line),
+      gpu_(ours),
+      options_(chosen),
+      patience_(line, chosen.timeout) {
   gpu_.enter();
   lane_ = gpu_.take_lane();
 }
@@ -126,15 +131,22 @@ void NcclConnections::Impl::connect_world(const TrialOrder& order) {
     LOCKSTEP_CHECK(text.size() == sizeof(id.internal), "NCCL's unique id has another size");
     std::memcpy(id.internal, text.data(), sizeof(id.internal));
   }
+  meet(key, order);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
   if (options_.shares_gpu) config.minCTAs = config.maxCTAs = 1;
   connected.is_spoiled = true;  // until it stands
   ++num_set_ups_;
   check_nccl(ncclCommInitRankConfig(&connected.world, order.world, id, order.rank.value, &config),
              doing);
-  wait_until([&] { return is_settled(connected.world); }, [&] { return doing; });
   connected.is_spoiled = false;
+}
+
+// Nobody can leave NCCL's set-up while it waits for a rank that never comes: all are here first.
+void NcclConnections::Impl::meet(const std::string& key, const TrialOrder& order) {
+  client_.set(fmt::format("{}/{}", key, order.rank.value), "here");
+  for (int other = 0; other < order.world; ++other) {
+    client_.get(fmt::format("{}/{}", key, other), options_.timeout);
+  }
 }
 
 ncclComm* NcclConnections::Impl::communicator_of(const Partition& partition) {
@@ -155,22 +167,8 @@ void NcclConnections::Impl::split(const Partition& partition, ncclComm*& part) {
   connected.is_spoiled = true;  // until it is done
   ++num_set_ups_;
   check_nccl(ncclCommSplit(connected.world, color, rank_.value, &part, nullptr), doing);
-  wait_until([&] { return is_settled(connected.world); }, [&] { return doing; });
   LOCKSTEP_CHECK((part == nullptr) == (lowest < 0), "a split gave a rank what it is not in");
-  if (part != nullptr) {
-    wait_until([&] { return is_settled(part); }, [&] { return doing; });
-  }
   connected.is_spoiled = false;
-}
-
-void NcclConnections::Impl::wait_until(const std::function<bool()>& is_done,
-                                       const std::function<std::string()>& what) {
-  const NcclPatience::Clock::time_point start = NcclPatience::Clock::now();
-  PollPause pause;
-  while (!is_done()) {
-    check(start, what);
-    pause.rest();
-  }
 }
 
 void NcclConnections::Impl::check(NcclPatience::Clock::time_point since,
@@ -230,10 +228,6 @@ void NcclConnections::Impl::drop(Connected& connected) {
     if (ncclComm* its = std::exchange(part, nullptr); its != nullptr) ncclCommAbort(its);
   }
   if (ncclComm* its = std::exchange(connected.world, nullptr); its != nullptr) ncclCommAbort(its);
-  // What a split had begun to make shows up when the world's has ended.
-  for (auto& [partition, part] : connected.parts) {
-    if (ncclComm* its = std::exchange(part, nullptr); its != nullptr) ncclCommAbort(its);
-  }
 }
 
 std::unique_ptr<GpuEvent> NcclConnections::Impl::take_event() {
@@ -243,8 +237,11 @@ std::unique_ptr<GpuEvent> NcclConnections::Impl::take_event() {
   return event;
 }
 
-NcclConnections::NcclConnections(CoordinatorClient& client, Gpu& gpu, const Options& options)
-    : impl_(std::make_unique<Impl>(client, gpu, options)) {}
+NcclConnections::NcclConnections(NcclProcess& process,
+                                 CoordinatorClient& client,
+                                 Gpu& gpu,
+                                 const Options& options)
+    : impl_(std::make_unique<Impl>(process, client, gpu, options)) {}
 
 NcclConnections::~NcclConnections() = default;
 

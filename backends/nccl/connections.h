@@ -1,8 +1,9 @@
 // One rank's communicators of NCCL, its stream and its events.
 //
-// Set-up is collective and does not block inside NCCL: a rank polls, so that it ends when its trial
-// does. What it has given up is never used again: the coordinator's next line-up has another
-// number.
+// Set-up is collective and blocks inside NCCL: where a peer dies in it, whoever started the process
+// ends it. (Communicators that do not block start a thread for each call, which costs more than a
+// small call does.) What was given up is never used again: the coordinator's next line-up has
+// another number.
 #pragma once
 
 #include <array>
@@ -27,7 +28,7 @@ Partition partition_of(const Mesh& mesh, GroupKind kind);
 using CommunicatorsByKind = std::array<ncclComm*, kNumGroupKinds>;
 
 struct NcclConnections::Impl {
-  Impl(CoordinatorClient& line, Gpu& ours, const Options& chosen);
+  Impl(NcclProcess& shared, CoordinatorClient& line, Gpu& ours, const Options& chosen);
   ~Impl();
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -36,12 +37,10 @@ struct NcclConnections::Impl {
   // this line-up has connected was given up.
   CommunicatorsByKind begin_trial(const TrialOrder& order, const Mesh& mesh);
 
-  // Polls. What keeps it from going on ends it: RankCancelled, NcclError ("WHAT: NCCL ...") or
-  // ConnectionLost, after abort().
-  void wait_until(const std::function<bool()>& is_done, const std::function<std::string()>& what);
-  // Once; `since` when work last moved. Throws as wait_until() does.
+  // Of a loop that polls; `since` when work last moved. What keeps it from going on ends it:
+  // RankCancelled, NcclError ("WHAT: NCCL ...") or ConnectionLost, after abort().
   void check(NcclPatience::Clock::time_point since, const std::function<std::string()>& what);
-  // The same without exceptions: false where the work was given up.
+  // Polls until it is done, without exceptions: false where the work was given up.
   bool settle(const std::function<bool()>& is_done, bool may_wait);
 
   // Ends whatever is under way on the trial's communicators, which cannot be used again.
@@ -50,9 +49,9 @@ struct NcclConnections::Impl {
   void spoil() { current().is_spoiled = true; }
   bool is_spoiled() { return current().is_spoiled; }
 
+  NcclProcess::Impl& process() { return process_; }
   Gpu& gpu() { return gpu_; }
   void* stream() const { return lane_.stream; }  // cudaStream_t, of this rank's transfers
-  bool shares_gpu() const { return options_.shares_gpu; }
   // Times that this rank took part in making a communicator: what is kept is not made again.
   int num_set_ups() const { return num_set_ups_; }
 
@@ -73,11 +72,13 @@ struct NcclConnections::Impl {
 
   Connected& current() { return by_world_[world_size_]; }
   void connect_world(const TrialOrder& order);
+  void meet(const std::string& key, const TrialOrder& order);
   ncclComm* communicator_of(const Partition& partition);
   void split(const Partition& partition, ncclComm*& part);
   void drop(Connected& connected);
   void give_up(Trouble trouble, const std::string& what);
 
+  NcclProcess::Impl& process_;
   CoordinatorClient& client_;
   Gpu& gpu_;
   Options options_;

@@ -22,15 +22,12 @@ struct WantedVariable {
 };
 
 // One channel a rank, or those that wait for each other fill the GPU; no multicast, which is of
-// several GPUs. Streams of one process that share a queue of the GPU wait for each other, so there
-// are as many queues as can be; and a kernel that is loaded at its first launch may wait for the
-// GPU, which may wait for this rank, so all are loaded at the start.
-constexpr std::array<WantedVariable, 5> kWanted{{
+// several GPUs; and as many queues as can be, for streams that share one run one after the other.
+constexpr std::array<WantedVariable, 4> kWanted{{
     {.name = "NCCL_MULTI_RANK_GPU_ENABLE", .value = "1", .is_needed = false},
     {.name = "NCCL_MAX_CTAS", .value = "1", .is_needed = true},
     {.name = "NCCL_NVLS_ENABLE", .value = "0", .is_needed = false},
     {.name = "CUDA_DEVICE_MAX_CONNECTIONS", .value = "32", .is_needed = false},
-    {.name = "CUDA_MODULE_LOADING", .value = "EAGER", .is_needed = false},
 }};
 
 int found_version() {

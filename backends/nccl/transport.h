@@ -2,9 +2,9 @@
 // hosts. Data moves by NCCL on a stream of the rank's own beside those on which it computes.
 //
 // As over Gloo no call reaches NCCL before the coordinator has seen that all members make the same
-// one, and members enqueue in one order. A wait enqueues what is due and makes the stream wait; the
-// host waits for the GPU only where the program reads from it. Where ranks share a GPU it also
-// waits for each call to be done. All ranks get equal bits of a reduction.
+// one, and members enqueue in one order; those of one process meet and enqueue together (process.h
+// says why). A wait enqueues what is due and makes the stream wait; the host waits for the GPU only
+// where the program reads from it. All ranks get equal bits of a reduction.
 #pragma once
 
 #include <chrono>
@@ -25,20 +25,38 @@ class NcclError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What the rank threads of one process share: they meet for each call and enqueue it together.
+class NcclProcess {
+ public:
+  struct Impl;
+
+  NcclProcess();
+  ~NcclProcess();
+  NcclProcess(const NcclProcess&) = delete;
+  NcclProcess& operator=(const NcclProcess&) = delete;
+
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
 // One rank's NCCL communicators, kept from trial to trial: the world's for each set of processes,
-// and those split from it for each way in which a mesh cuts it into groups. Client and GPU outlive
-// what is made from them.
+// and those split from it for each way in which a mesh cuts it into groups. Process, client and
+// GPU outlive what is made from them.
 class NcclConnections {
  public:
   struct Impl;
 
   struct Options {
     std::chrono::milliseconds timeout{60000};  // ends work that does not move
-    // Ranks share GPUs: each uses one channel, or those that wait for each other fill the GPU, and
-    // the host waits for each call to be done.
+    // Ranks share GPUs: each uses one channel, or those that wait for each other fill the GPU.
     bool shares_gpu = false;
   };
-  NcclConnections(CoordinatorClient& client, Gpu& gpu, const Options& options);
+  NcclConnections(NcclProcess& process,
+                  CoordinatorClient& client,
+                  Gpu& gpu,
+                  const Options& options);
   ~NcclConnections();
 
   Impl& impl() { return *impl_; }

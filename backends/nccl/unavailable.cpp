@@ -13,9 +13,16 @@ constexpr std::string_view kWhy =
 
 }  // namespace
 
+struct NcclProcess::Impl {};
+
+NcclProcess::NcclProcess() = default;
+NcclProcess::~NcclProcess() = default;
+
 struct NcclConnections::Impl {};
 
-NcclConnections::NcclConnections(CoordinatorClient&, Gpu&, const Options&) { refuse(); }
+NcclConnections::NcclConnections(NcclProcess&, CoordinatorClient&, Gpu&, const Options&) {
+  refuse();
+}
 NcclConnections::~NcclConnections() = default;
 
 std::unique_ptr<Transport> make_nccl_transport(CoordinatorClient&,

@@ -118,7 +118,7 @@ Seconds bare_nccl(const Load& load) {
     void* x = nullptr;
     const auto count = static_cast<std::size_t>(load.count);
     check(cudaMallocAsync(&x, count * sizeof(float), stream));
-    check(cudaMemsetAsync(x, 0, count * sizeof(float), stream));
+    check(cudaMemsetAsync(x, 1, count * sizeof(float), stream));
     const Seconds mine = timed(
         load.waits_for_each,
         [&] { check(ncclAllReduce(x, x, count, ncclFloat32, ncclSum, communicator, stream)); },
@@ -175,12 +175,13 @@ void BM_NcclSetUp(benchmark::State& state) {
   run_nccl_ranks(layout, [](TestRank&) {});
   for (auto _ : state) {
     Gpu gpu(0);
+    backends::NcclProcess process;
     std::barrier<> all(num_ranks);
     double seconds = 0.0;
     const Mesh mesh(layout);
     const MakeServer make_server = [&](backends::CoordinatorClient& client) -> ServeOrder {
       return [&](const backends::TrialOrder& order) {
-        backends::NcclConnections connections(client, gpu, {.shares_gpu = true});
+        backends::NcclConnections connections(process, client, gpu, {.shares_gpu = true});
         CudaDevice device(gpu);
         all.arrive_and_wait();
         const Clock::time_point start = Clock::now();

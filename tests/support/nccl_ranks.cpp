@@ -24,15 +24,17 @@ backends::TrialOutcome run_nccl_ranks(const Layout& layout,
                                       const NcclRanksOptions& options) {
   if (const std::string why = prepare_nccl_ranks(); !why.empty()) throw UsageError(why);
   const Mesh mesh(layout);
-  std::optional<Gpu> own;
-  Gpu& gpu = options.gpu != nullptr ? *options.gpu : own.emplace(0);
+  std::optional<Gpu> own_gpu;
+  Gpu& gpu = options.gpu != nullptr ? *options.gpu : own_gpu.emplace(0);
+  backends::NcclProcess process;
   const MakeServer make_server = [&](backends::CoordinatorClient& client) -> ServeOrder {
+    const auto own_process = std::make_shared<backends::NcclProcess>();
     const auto connections = std::make_shared<backends::NcclConnections>(
+        options.apart ? *own_process : process,
         client,
         gpu,
-        backends::NcclConnections::Options{.timeout = options.timeout,
-                                           .shares_gpu = options.shares_gpu});
-    return [&, connections](const backends::TrialOrder& order) {
+        backends::NcclConnections::Options{.timeout = options.timeout, .shares_gpu = true});
+    return [&, own_process, connections](const backends::TrialOrder& order) {
       CudaDevice device(gpu);
       const auto transport = backends::make_nccl_transport(
           client, *connections, {.order = order, .mesh = mesh, .device = device});

@@ -18,10 +18,10 @@ struct NcclRanksOptions {
   std::chrono::milliseconds timeout{20000};  // of NCCL's work that does not move
   int num_trials = 1;                        // see CoordinatedOptions
   bool past_findings = false;
-  // Whether each rank is told that it shares its GPU: the host then waits for each call. Two ranks
-  // can do without.
-  bool shares_gpu = true;
   Gpu* gpu = nullptr;  // none: one of the call's own
+  // Each rank enqueues for itself, as in a process of its own: then one that has left a call leaves
+  // the others' parts on the GPU.
+  bool apart = false;
 };
 
 // The environment of the process is prepared first: it must not have used CUDA before its first

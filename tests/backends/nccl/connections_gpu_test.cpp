@@ -63,9 +63,10 @@ Seen run_trials(int num_trials, const std::function<void(const Seat&)>& program)
   }
   const Mesh mesh(layout_of({.tp = 2, .dp = 2}));
   Gpu gpu(0);
+  backends::NcclProcess process;
   const MakeServer make_server = [&](backends::CoordinatorClient& client) -> ServeOrder {
     const auto connections = std::make_shared<NcclConnections>(
-        client, gpu, NcclConnections::Options{.shares_gpu = true});
+        process, client, gpu, NcclConnections::Options{.shares_gpu = true});
     return [&, connections](const TrialOrder& order) {
       program({.order = order,
                .mesh = mesh,

@@ -55,7 +55,7 @@ std::vector<Variable> planned_for(const std::map<std::string, std::string>& envi
 TEST(NcclEnvironment, IsSetWhereNothingIsThere) {
   EXPECT_EQ(to_text(planned_for({})),
             "NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_MAX_CTAS=1 NCCL_NVLS_ENABLE=0 "
-            "CUDA_DEVICE_MAX_CONNECTIONS=32 CUDA_MODULE_LOADING=EAGER");
+            "CUDA_DEVICE_MAX_CONNECTIONS=32");
 }
 
 TEST(NcclEnvironment, KeepsWhatTheUserHasSet) {

@@ -149,13 +149,13 @@ TEST(NcclFailure, OfWorkThatDoesNotMoveNamesTheCallAfterTheTimeOut) {
   expect_that_the_next_trial_works(2);
 }
 
-// The host does not wait for the call but for what it reads: there too it is freed.
+// The others have enqueued their parts, and wait for what they read: there too they are freed.
 TEST(NcclFailure, EndsAReadOfTheHostWhenTheTrialIsOver) {
   LeftCall left(2);
   const TrialOutcome outcome =
       run_nccl_ranks(2,
                      [&](TestRank& r) { left.run(r, [&] { left.others_left.wait(); }); },
-                     {.stall = milliseconds(1500), .shares_gpu = false});
+                     {.stall = milliseconds(1500), .apart = true});
   ASSERT_FALSE(outcome.findings.empty());
   EXPECT_TRUE(tells(outcome, "rank 1 (tp 1)")) << to_text(outcome);
   EXPECT_EQ(left.told, "") << "the trial's end came first";
@@ -167,7 +167,7 @@ TEST(NcclFailure, EndsAReadOfTheHostAtTheTimeOutAndNamesTheOldestCall) {
   const TrialOutcome outcome =
       run_nccl_ranks(2,
                      [&](TestRank& r) { left.run(r, [&] { left.others_left.wait(); }); },
-                     {.timeout = milliseconds(500), .shares_gpu = false});
+                     {.timeout = milliseconds(500), .apart = true});
   EXPECT_NE(left.told.find("rank 0: all_reduce 'test.left' on tp#0 {0, 1} does not "),
             std::string::npos)
       << left.told;
@@ -196,9 +196,10 @@ TEST(NcclFailure, OfAThreadThatEndsBeforeTheSetUpNamesItsRank) {
   ASSERT_EQ(prepare_nccl_ranks(), "");
   const Mesh mesh(layout_of({.tp = 4}));
   Gpu gpu(0);
+  backends::NcclProcess process;
   const MakeServer make_server = [&](backends::CoordinatorClient& client) -> ServeOrder {
     const auto connections = std::make_shared<backends::NcclConnections>(
-        client, gpu, backends::NcclConnections::Options{.shares_gpu = true});
+        process, client, gpu, backends::NcclConnections::Options{.shares_gpu = true});
     return [&, connections](const backends::TrialOrder& order) {
       if (order.rank.value == 3) throw EndsWithoutAWord{};
       CudaDevice device(gpu);

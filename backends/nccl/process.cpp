@@ -1,0 +1,121 @@
+// Meetings of rank threads, by call.
+#include "backends/nccl/process.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <thread>
+
+#include "backends/nccl/collectives.h"
+
+namespace lockstep::backends {
+namespace {
+
+// How often one that waits gives way before it sleeps: others mostly come within microseconds.
+constexpr int kShortWaits = 2000;
+constexpr std::chrono::milliseconds kLongWait{1};
+
+// Also where an exception ends the scope.
+template <typename Body>
+class AtExit {
+ public:
+  explicit AtExit(const Body& body) : body_(body) {}
+  ~AtExit() { body_(); }
+  AtExit(const AtExit&) = delete;
+  AtExit& operator=(const AtExit&) = delete;
+
+ private:
+  Body body_;
+};
+
+}  // namespace
+
+NcclProcess::NcclProcess() : impl_(std::make_unique<Impl>()) {}
+NcclProcess::~NcclProcess() = default;
+
+void NcclProcess::Impl::join(std::uint64_t trial, Rank rank) {
+  const std::lock_guard guard(mutex_);
+  served_.insert({trial, rank});
+}
+
+void NcclProcess::Impl::leave(std::uint64_t trial, Rank rank) {
+  const std::lock_guard guard(mutex_);
+  served_.erase({trial, rank});
+}
+
+// The word to go comes after all members have submitted, hence joined: who is served is known. One
+// that has left since will not come, and the trial's end frees those that wait for it.
+std::shared_ptr<NcclProcess::Impl::Meeting> NcclProcess::Impl::meeting_of(
+    const NcclCallId& call, std::span<const Rank> members) {
+  std::shared_ptr<Meeting>& meeting = meetings_[call];
+  if (meeting == nullptr) {
+    meeting = std::make_shared<Meeting>();
+    meeting->num_expected =
+        static_cast<std::size_t>(std::count_if(members.begin(), members.end(), [&](Rank member) {
+          return served_.contains({call.trial, member});
+        }));
+  }
+  return meeting;
+}
+
+void NcclProcess::Impl::enqueue(const NcclCallId& call,
+                                std::span<const Rank> members,
+                                const NcclPart& part,
+                                const std::function<void()>& check) {
+  Lock lock(mutex_);
+  const std::shared_ptr<Meeting> meeting = meeting_of(call, members);
+  meeting->parts.push_back(part);
+  const bool is_last = meeting->parts.size() == meeting->num_expected;
+  if (is_last && meeting->state == State::kGathering) {
+    enqueue_all(*meeting, call, lock);
+  } else {
+    wait_for_others(*meeting, check, lock);
+  }
+  if (!meeting->failure.empty()) throw NcclError(meeting->failure);
+}
+
+// Without the lock: to connect with another process may take its time, and other calls go on.
+void NcclProcess::Impl::enqueue_all(Meeting& meeting, const NcclCallId& call, Lock& lock) {
+  meeting.state = State::kEnqueueing;
+  lock.unlock();
+  std::string failure;
+  try {
+    enqueue_parts(meeting.parts);
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  lock.lock();
+  meeting.failure = std::move(failure);
+  meeting.state = meeting.failure.empty() ? State::kEnqueued : State::kGivenUp;
+  meetings_.erase(call);
+  meeting.changed.notify_all();
+}
+
+// Whoever leaves takes its part along, so that the call must not be enqueued any more; while that
+// is under way, nobody leaves.
+void NcclProcess::Impl::depart(Meeting& meeting, Lock& lock) {
+  meeting.changed.wait(lock, [&] { return meeting.state != State::kEnqueueing; });
+  if (meeting.state == State::kGathering) meeting.state = State::kGivenUp;
+}
+
+void NcclProcess::Impl::wait_for_others(Meeting& meeting,
+                                        const std::function<void()>& check,
+                                        Lock& lock) {
+  const auto is_over = [&] {
+    return meeting.state == State::kEnqueued || !meeting.failure.empty();
+  };
+  const AtExit leave([&] {
+    if (!is_over()) depart(meeting, lock);
+  });
+  for (int num_waits = 0; !is_over(); ++num_waits) {
+    {
+      lock.unlock();
+      const AtExit relock([&] { lock.lock(); });
+      if (num_waits < kShortWaits) std::this_thread::yield();
+      check();
+    }
+    if (num_waits >= kShortWaits && !is_over()) meeting.changed.wait_for(lock, kLongWait);
+  }
+}
+
+}  // namespace lockstep::backends

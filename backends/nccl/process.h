@@ -1,0 +1,82 @@
+// Where the rank threads of one process meet to enqueue a call together.
+//
+// The streams of a process share a few queues of the GPU, each first in, first out. Were one rank's
+// part of a call enqueued, and what follows it, before another rank's part, the one that follows
+// could stand in a queue before the part that it waits for: a deadlock on the GPU. So the last to
+// come enqueues all parts, and nobody goes on before that.
+#pragma once
+
+#include <compare>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "backends/cuda/event.h"
+#include "backends/nccl/plan.h"
+#include "backends/nccl/transport.h"
+
+struct ncclComm;  // NCCL's, whose header only sources see
+
+namespace lockstep::backends {
+
+// One rank's part of a call; all of it outlives the meeting.
+struct NcclPart {
+  Gpu* gpu = nullptr;
+  ncclComm* communicator = nullptr;  // may be null where the plan has no operations
+  void* stream = nullptr;            // cudaStream_t
+  const NcclPlan* plan = nullptr;
+  GpuEvent* done = nullptr;  // recorded once all is enqueued
+};
+
+// A call, as all of its members name it.
+struct NcclCallId {
+  std::uint64_t trial = 0;
+  GroupKind kind = GroupKind::kWorld;
+  int index = 0;  // of the group, among its kind
+  int from = -1;  // members at the ends of a message
+  int to = -1;
+  std::uint64_t number = 0;  // of such calls, in the coordinator's order
+  auto operator<=>(const NcclCallId&) const = default;
+};
+
+struct NcclProcess::Impl {
+  // The rank is served by this process, and takes part in the trial's calls until it leaves.
+  void join(std::uint64_t trial, Rank rank);
+  void leave(std::uint64_t trial, Rank rank);
+
+  // Returns once the parts of all of the members that this process serves are enqueued; the last
+  // one to come does it. `check` is called while others are waited for; what it throws ends the
+  // wait, and the call is never enqueued. NcclError and CudaError where that fails, to all of them.
+  void enqueue(const NcclCallId& call,
+               std::span<const Rank> members,
+               const NcclPart& part,
+               const std::function<void()>& check);
+
+ private:
+  enum class State { kGathering, kEnqueueing, kEnqueued, kGivenUp };
+  struct Meeting {
+    State state = State::kGathering;
+    std::vector<NcclPart> parts;
+    std::size_t num_expected = 0;
+    std::string failure;  // of kGivenUp, where NCCL or the GPU refused
+    std::condition_variable changed;
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  std::shared_ptr<Meeting> meeting_of(const NcclCallId& call, std::span<const Rank> members);
+  void enqueue_all(Meeting& meeting, const NcclCallId& call, Lock& lock);
+  void depart(Meeting& meeting, Lock& lock);
+  void wait_for_others(Meeting& meeting, const std::function<void()>& check, Lock& lock);
+
+  std::mutex mutex_;
+  std::set<std::pair<std::uint64_t, Rank>> served_;  // by trial
+  std::map<NcclCallId, std::shared_ptr<Meeting>> meetings_;
+};
+
+}  // namespace lockstep::backends
