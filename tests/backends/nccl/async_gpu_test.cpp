@@ -1,5 +1,4 @@
-// Ranks that do not count as sharing their GPU: the host enqueues and goes on, streams alone keep
-// the order. Two ranks have streams few enough for one GPU.
+// The host enqueues and goes on: between a program's calls and kernels streams alone keep the order.
 #include <gtest/gtest.h>
 
 #include <vector>
