@@ -19,7 +19,7 @@ const char* const kAbout =
 
 const char* const kExitCodes =
     "Exit codes: 0 all passed, 1 some case failed or a defect was missed, 2 bad usage or input,\n"
-    "            3 not in this build, 4 nothing ran, 130 interrupted.";
+    "            3 not in this build or machine, 4 nothing ran, 130 interrupted.";
 
 void add_command(CLI::App& app, const Command& command, Arguments& arguments) {
   CLI::App* sub = app.add_subcommand(command.name, command.summary);

@@ -34,11 +34,11 @@ const ListOption kDefect{"--defect", &A::defects, "ID", "edit this known bug int
 const char* const kMutateExitCodes =
     "Exit codes: 0 every defect was caught, 1 a defect was missed or there is an alarm;\n"
     "            1 also where no case of the spec could show a defect, 2 bad usage or input,\n"
-    "            3 not in this build, 4 nothing ran, 130 interrupted.";
+    "            3 not in this build or machine, 4 nothing ran, 130 interrupted.";
 
 const char* const kConfirmExitCodes =
-    "Exit codes: 0 all agree, 1 some case disagrees, 2 bad usage or input, 3 not in this build,\n"
-    "            4 nothing was confirmed, 130 interrupted.";
+    "Exit codes: 0 all agree, 1 some case disagrees, 2 bad usage or input,\n"
+    "            3 not in this build or machine, 4 nothing was confirmed, 130 interrupted.";
 
 // Of the sub-commands that run the cases of a spec. `folder` is where results go by default.
 std::vector<ValueOption> sweep_values(const std::string& folder, ValueOption format) {
@@ -169,7 +169,7 @@ Command confirm_row() {
                  {"--launcher",
                   &A::asked_launcher,
                   "local|mpirun|slurm",
-                  "what must have started this command; local: nothing (what is seen)"},
+                  "how this command must have been started; local: alone, whatever is seen"},
                  kTimeout,
                  kJobs,
                  {"--format", &A::format, "text|json", "table or one JSON object (text)"}},

@@ -101,7 +101,8 @@ std::string replay_command(const Case& c,
   results.write_beside(file_name, case_to_json(c) + "\n");
   return for_shell(arguments.program) + " run --case " + for_shell("@" + folder + "/" + file_name) +
          (simulates(arguments) ? "" : " --comm " + arguments.comm) +
-         (arguments.device.empty() ? "" : " --device " + arguments.device);
+         (arguments.device.empty() ? "" : " --device " + arguments.device) +
+         (arguments.gpus.empty() ? "" : " --gpus " + arguments.gpus);
 }
 
 void tell_dropped(const SweepOutcome& outcome) {

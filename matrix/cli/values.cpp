@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <system_error>
 
 #include "backends/gloo/transport.h"
@@ -115,9 +116,10 @@ void check_combination(const Arguments& arguments) {
   if (comm == "gloo" && arguments.device == "cuda") {
     throw UsageError("--comm gloo connects CPUs and goes with --device cpu, got --device cuda");
   }
-  if (!arguments.gpus.empty() && comm != "nccl") {
-    throw UsageError("--gpus: only ranks of --comm nccl are spread over GPUs");
-  }
+  if (arguments.gpus.empty()) return;
+  if (comm != "nccl") throw UsageError("--gpus: only ranks of --comm nccl are spread over GPUs");
+  // How many there are is known where there are any: gpus_option.
+  integer_option("--gpus", arguments.gpus, 1, std::numeric_limits<int>::max());
 }
 
 }  // namespace

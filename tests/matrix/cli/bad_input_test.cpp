@@ -156,6 +156,8 @@ TEST(BadOption, DevicesAndBackendsThatDoNotGoTogetherAreBadUsage) {
   expect_refusal({"sweep", "spec.yaml", "--comm", "nccl", "--ranks", "threads"}, 2, "--ranks");
   expect_refusal({"sweep", "spec.yaml", "--gpus", "2"}, 2, "--gpus");
   expect_refusal({"sweep", "spec.yaml", "--device", "cuda", "--gpus", "2"}, 2, "--gpus");
+  expect_refusal({"sweep", "spec.yaml", "--comm", "nccl", "--gpus", "0"}, 2, "--gpus: expected an");
+  expect_refusal({"run", "--case", "{}", "--comm", "nccl", "--gpus", "all"}, 2, "got 'all'");
 }
 
 TEST(BadOption, ASettingThatIsNoneIsRefused) {

@@ -129,6 +129,19 @@ TEST_F(GpuCommand, ConfirmsASweepOfSimulatedRanks) {
   EXPECT_NE(outcome.out.find(", bound 1e-10"), std::string::npos) << outcome.out;
 }
 
+TEST_F(GpuCommand, TellsHowToReplayAFailureAsItRan) {
+  write_spec("axes: {dp: [2]}\n");
+  const std::vector<std::string> defect = {"--defect", "B27-dp-reduction-missing"};
+  const CommandOutcome simulated = sweep({defect[0], defect[1], "--device", "cuda"});
+  EXPECT_EQ(simulated.exit_code, 1) << simulated.out << simulated.err;
+  EXPECT_NE(simulated.out.find("first-failure.json --device cuda\n"), std::string::npos)
+      << simulated.out;
+  const CommandOutcome real = sweep({defect[0], defect[1], "--comm", "nccl", "--gpus", "1"});
+  EXPECT_EQ(real.exit_code, 1) << real.out << real.err;
+  EXPECT_NE(real.out.find("first-failure.json --comm nccl --gpus 1\n"), std::string::npos)
+      << real.out;
+}
+
 TEST_F(GpuCommand, TakesNoResultsOfAGpuForASweepToConfirm) {
   write_spec("axes: {tp: [1]}\n");
   ASSERT_EQ(sweep({"--device", "cuda"}).exit_code, 0);
