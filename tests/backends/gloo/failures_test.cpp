@@ -8,6 +8,7 @@
 
 #include "backends/gloo/transport.h"
 #include "tests/support/gloo_ranks.h"
+#include "tests/support/messages.h"
 
 namespace lockstep::test {
 namespace {
@@ -21,22 +22,6 @@ CollectiveCall sum(std::string_view label, const Tensor& x) {
 
 bool tells(const TrialOutcome& outcome, std::string_view text) {
   return to_text(outcome).find(text) != std::string::npos;
-}
-
-// Sends what the rank has submitted on its way, and meets nobody else.
-void flush(TestRank& r, Communicator& tp) {
-  const Tensor sent = r.tensor({2.0});
-  const Tensor received = r.empty(1);
-  const std::vector<CollectiveCall> calls{{.label = "test.to_myself",
-                                           .kind = CollectiveKind::kSend,
-                                           .input = sent.buffer(),
-                                           .peer = {r.rank.value}},
-                                          {.label = "test.from_myself",
-                                           .kind = CollectiveKind::kRecv,
-                                           .output = received.buffer(),
-                                           .peer = {r.rank.value}}};
-  const Ticket ticket = tp.submit(calls);
-  ticket.source->wait(ticket.sequence, {}, "test.flush");
 }
 
 // Rank 1 has submitted its call, so that it starts as soon as rank 0 comes, and then does something

@@ -1,4 +1,6 @@
 // Messages over Gloo: both directions in one submit, and to oneself.
+#include "tests/support/messages.h"
+
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -9,20 +11,6 @@ namespace lockstep::test {
 namespace {
 
 using backends::TrialOutcome;
-
-CollectiveCall send(const Tensor& input, int peer) {
-  return {
-      .label = "test.send", .kind = CollectiveKind::kSend, .input = input.buffer(), .peer = {peer}};
-}
-
-CollectiveCall receive(const Tensor& output, int peer) {
-  return {.label = "test.receive",
-          .kind = CollectiveKind::kRecv,
-          .output = output.buffer(),
-          .peer = {peer}};
-}
-
-void wait(const Ticket& ticket) { ticket.source->wait(ticket.sequence, {}, "test.wait"); }
 
 TEST(GlooMessages, OfOneSubmitGoBothWaysAroundARing) {
   const TrialOutcome outcome = run_gloo_ranks(4, [](TestRank& r) {

@@ -1,4 +1,5 @@
-// The host enqueues and goes on: between a program's calls and kernels streams alone keep the order.
+// The host enqueues and goes on: between a program's calls and kernels streams alone keep the
+// order.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -11,6 +11,7 @@
 #include "backends/nccl/transport.h"
 #include "core/base/errors.h"
 #include "tests/support/device_memory.h"
+#include "tests/support/messages.h"
 #include "tests/support/nccl_ranks.h"
 
 namespace lockstep::test {
@@ -42,22 +43,6 @@ void expect_that_the_next_trial_works(int size) {
     EXPECT_EQ(values_of(r.device, x)[0], size);
   });
   EXPECT_TRUE(outcome.findings.empty()) << "the next trial: " << to_text(outcome);
-}
-
-// Sends what the rank has submitted on its way, and meets nobody else.
-void flush(TestRank& r, Communicator& tp) {
-  const Tensor sent = r.tensor({2.0});
-  const Tensor received = r.empty(1);
-  const std::vector<CollectiveCall> calls{{.label = "test.to_myself",
-                                           .kind = CollectiveKind::kSend,
-                                           .input = sent.buffer(),
-                                           .peer = {r.rank.value}},
-                                          {.label = "test.from_myself",
-                                           .kind = CollectiveKind::kRecv,
-                                           .output = received.buffer(),
-                                           .peer = {r.rank.value}}};
-  const Ticket ticket = tp.submit(calls);
-  ticket.source->wait(ticket.sequence, {}, "test.flush");
 }
 
 // All but rank 1 enter a call that rank 1 has submitted, so that it starts; `leave` is what rank 1

@@ -4,26 +4,13 @@
 #include <vector>
 
 #include "tests/support/device_memory.h"
+#include "tests/support/messages.h"
 #include "tests/support/nccl_ranks.h"
 
 namespace lockstep::test {
 namespace {
 
 using backends::TrialOutcome;
-
-CollectiveCall send(const Tensor& input, int peer) {
-  return {
-      .label = "test.send", .kind = CollectiveKind::kSend, .input = input.buffer(), .peer = {peer}};
-}
-
-CollectiveCall receive(const Tensor& output, int peer) {
-  return {.label = "test.receive",
-          .kind = CollectiveKind::kRecv,
-          .output = output.buffer(),
-          .peer = {peer}};
-}
-
-void wait(const Ticket& ticket) { ticket.source->wait(ticket.sequence, {}, "test.wait"); }
 
 class NcclRings : public testing::TestWithParam<int> {};
 
