@@ -8,7 +8,7 @@
 
 #include "backends/gloo/transport.h"
 #include "tests/support/gloo_ranks.h"
-#include "tests/support/messages.h"
+#include "tests/support/message_calls.h"
 
 namespace lockstep::test {
 namespace {

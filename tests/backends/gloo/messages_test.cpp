@@ -1,11 +1,10 @@
 // Messages over Gloo: both directions in one submit, and to oneself.
-#include "tests/support/messages.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "tests/support/gloo_ranks.h"
+#include "tests/support/message_calls.h"
 
 namespace lockstep::test {
 namespace {

@@ -11,7 +11,7 @@
 #include "backends/nccl/transport.h"
 #include "core/base/errors.h"
 #include "tests/support/device_memory.h"
-#include "tests/support/messages.h"
+#include "tests/support/message_calls.h"
 #include "tests/support/nccl_ranks.h"
 
 namespace lockstep::test {

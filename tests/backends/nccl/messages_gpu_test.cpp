@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tests/support/device_memory.h"
-#include "tests/support/messages.h"
+#include "tests/support/message_calls.h"
 #include "tests/support/nccl_ranks.h"
 
 namespace lockstep::test {

@@ -1,5 +1,5 @@
 // Calls with a peer, and one that needs nobody.
-#include "tests/support/messages.h"
+#include "tests/support/message_calls.h"
 
 #include <vector>
 
