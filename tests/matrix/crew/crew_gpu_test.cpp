@@ -13,8 +13,6 @@
 namespace lockstep::test {
 namespace {
 
-using backends::FindingKind;
-
 // Seconds; nothing happens for half of it: stalled. A process' first trial sets up CUDA and NCCL.
 constexpr double kTimeout = 40.0;
 
@@ -49,28 +47,12 @@ TEST_P(GpuHostsWithAFault, NameTheRanksAndRunTheNextCase) {
   expect_sound(run(hosts, small_case()));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All,
-    GpuHostsWithAFault,
-    testing::Values(
-        CrewFault{"killed",
-                  FindingKind::kLost,
-                  {Rank{1}, Rank{3}},
-                  "rank 3 (tp 1, dp 1) were lost: killed by signal 9 (Killed)"},
-        CrewFault{"frozen", FindingKind::kStalled, {Rank{1}, Rank{3}}, "stalled: not heard of for"},
-        CrewFault{"silent_end",
-                  FindingKind::kLost,
-                  {Rank{1}},
-                  "rank 1 (tp 1, dp 0) was lost: its thread has ended"},
-        CrewFault{"idle",
-                  FindingKind::kStalled,
-                  {Rank{1}},
-                  "rank 1 (tp 1, dp 0) has stalled: running for"},
-        CrewFault{
-            "throws", FindingKind::kRankError, {Rank{1}}, "rank 1 (tp 1, dp 0) threw: out of luck"},
-        CrewFault{"skips", FindingKind::kMismatch, {Rank{1}}, "it has skipped"},
-        CrewFault{"another_kind", FindingKind::kMismatch, {Rank{1}}, "calls broadcast"}),
-    [](const testing::TestParamInfo<CrewFault>& fault) { return std::string(fault.param.name); });
+INSTANTIATE_TEST_SUITE_P(All,
+                         GpuHostsWithAFault,
+                         testing::ValuesIn(faults_of_hosts()),
+                         [](const testing::TestParamInfo<CrewFault>& fault) {
+                           return std::string(fault.param.name);
+                         });
 
 TEST(GpuHosts, ServeOneTrialAfterAnotherWhateverTheirWorlds) {
   ASSERT_EQ(why_no_cuda(), "");

@@ -21,6 +21,7 @@ namespace lockstep::test {
 namespace {
 
 using backends::Finding;
+using backends::FindingKind;
 
 constexpr const char* kArrival = "gpu-a gpu-b";
 
@@ -58,6 +59,24 @@ Case small_case() {
 }
 
 void PrintTo(const CrewFault& fault, std::ostream* out) { *out << fault.name; }
+
+// With its process rank 1 takes rank 3 along, and nothing else.
+std::vector<CrewFault> faults_of_hosts() {
+  return {
+      {"killed",
+       FindingKind::kLost,
+       {Rank{1}, Rank{3}},
+       "rank 3 (tp 1, dp 1) were lost: killed by signal 9 (Killed)"},
+      {"frozen", FindingKind::kStalled, {Rank{1}, Rank{3}}, "stalled: not heard of for"},
+      {"silent_end",
+       FindingKind::kLost,
+       {Rank{1}},
+       "rank 1 (tp 1, dp 0) was lost: its thread has ended"},
+      {"idle", FindingKind::kStalled, {Rank{1}}, "rank 1 (tp 1, dp 0) has stalled: running for"},
+      {"throws", FindingKind::kRankError, {Rank{1}}, "rank 1 (tp 1, dp 0) threw: out of luck"},
+      {"skips", FindingKind::kMismatch, {Rank{1}}, "it has skipped"},
+      {"another_kind", FindingKind::kMismatch, {Rank{1}}, "calls broadcast"}};
+}
 
 void expect_names(const sim::TrialResult& trial, const CrewFault& fault) {
   ASSERT_FALSE(trial.cluster.findings.empty());

@@ -24,6 +24,9 @@ struct CrewFault {
 };
 void PrintTo(const CrewFault& fault, std::ostream* out);
 
+// Of rank 1, with which rank 3 is in one process: told alike whatever connects the ranks.
+std::vector<CrewFault> faults_of_hosts();
+
 // By the findings of its kind, the first of which is the first of all.
 void expect_names(const sim::TrialResult& trial, const CrewFault& fault);
 
