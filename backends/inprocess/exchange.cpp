@@ -27,6 +27,9 @@ bool overlap(const Buffer& a, const Buffer& b) {
 // Whether writing some outputs before all inputs are read can spoil an input.
 bool needs_staging(const Meeting& meeting) {
   const std::size_t size = meeting.parties.size();
+  if (meeting.is_message) {  // to oneself, where they share memory
+    return overlap(call_of(meeting, 0, 0).input, call_of(meeting, 1, 0).output);
+  }
   for (std::size_t party = 0; party < size; ++party) {
     for (const CollectiveCall& call : meeting.parties[party].calls) {
       if (call.kind == CollectiveKind::kAllReduce && same_place(call.input, call.output)) continue;
@@ -123,6 +126,7 @@ void Exchange::follow_streams(const Party& party, Stream waiting) {
 void Exchange::begin(std::span<const Party> parties, const RankStream* waiting) {
   if (streams_ == nullptr) return;
   concerned_.clear();
+  copies_.clear();  // of a moment that an error cut short: their memory may be gone
   if (waiting != nullptr) concerned_.push_back(*waiting);
   for (const Party& party : parties) {
     for (const CollectiveCall& call : party.calls) {
