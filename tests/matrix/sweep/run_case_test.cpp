@@ -167,5 +167,20 @@ TEST(RunCase, ADefectFailsAndTheCleanCaseAfterItPasses) {
   EXPECT_EQ(runner.run("clean", c).verdict, Verdict::kPass);
 }
 
+// No GPU is touched before the answer.
+TEST(RunCase, SkipsASumOverMoreRanksThanAGpuTakes) {
+  CaseRunner runner(
+      {.ranks = matrix::simulated_ranks(sim::RankHost::kFibers, nullptr), .checks = {}});
+  Case crowd = small_case(1, 1025);
+  crowd.recipe.global_batch = 1025;
+  const CaseResult result = runner.run("name", crowd);
+  EXPECT_EQ(result.verdict, Verdict::kSkipped);
+  EXPECT_EQ(result.device, "cuda");
+  EXPECT_EQ(result.reason,
+            "it sums over 1025 ranks; simulated ranks on a GPU sum over 1024 at most");
+  EXPECT_EQ(matrix::simulated_ranks(sim::RankHost::kFibers, nullptr).why_not(small_case(1, 1024)),
+            std::nullopt);
+}
+
 }  // namespace
 }  // namespace lockstep::test
