@@ -4,8 +4,10 @@
 #include <chrono>
 #include <memory>
 
+#include "backends/inprocess/mover.h"
 #include "backends/inprocess/rendezvous.h"
 #include "core/base/errors.h"
+#include "core/tensor/cpu_device.h"
 #include "simulator/runtime/rank_runner.h"
 #include "tests/support/spawn_ranks.h"
 
@@ -35,7 +37,8 @@ void report(benchmark::State& state, Fault fault) {
   std::size_t num_bytes = 0;
   for (auto _ : state) {
     const std::unique_ptr<sim::RankRunner> runner = sim::make_fiber_runner(0);
-    backends::Rendezvous rendezvous(mesh, {}, *runner);
+    const std::unique_ptr<backends::Mover> mover = backends::make_host_mover();
+    backends::Rendezvous rendezvous(mesh, {}, *runner, *mover);
     runner->run(mesh.world(),
                 {.body =
                      [&](Rank rank) {
