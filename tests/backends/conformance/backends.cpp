@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <ostream>
 
 #include "backends/gloo/transport.h"
 #include "core/base/errors.h"
@@ -87,6 +88,8 @@ TestedBackend nccl(const std::string& absent) {
 }
 
 }  // namespace
+
+void PrintTo(const TestedBackend& backend, std::ostream* out) { *out << backend.name; }
 
 std::vector<TestedBackend> known_backends() {
   using sim::RankHost;

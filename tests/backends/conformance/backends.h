@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct TestedBackend {
   Coverage coverage = Coverage::kFull;
   std::function<RunOutcome(const Layout&, const RankProgram&)> run = {};
 };
+void PrintTo(const TestedBackend& backend, std::ostream* out);
 
 // Those that the project knows.
 std::vector<TestedBackend> known_backends();
