@@ -76,10 +76,8 @@ NcclConnections::Impl::Impl(NcclProcess& shared,
       client_(line),
       gpu_(ours),
       options_(chosen),
-      patience_(line, chosen.timeout) {
-  gpu_.enter();
-  lane_ = gpu_.take_lane();
-}
+      patience_(line, chosen.timeout),
+      lane_(ours.take_lane()) {}
 
 NcclConnections::Impl::~Impl() {
   try {
@@ -171,31 +169,27 @@ void NcclConnections::Impl::split(const Partition& partition, ncclComm*& part) {
   connected.is_spoiled = false;
 }
 
-void NcclConnections::Impl::check(NcclPatience::Clock::time_point since,
-                                  const std::function<std::string()>& what) {
+void NcclConnections::Impl::look(NcclPatience::Clock::time_point since,
+                                 const std::function<std::string()>& what) {
   if (!patience_.is_due()) return;
-  try {
-    const Trouble trouble = patience_.trouble(current().communicators(), since);
-    if (trouble != Trouble::kNone) give_up(trouble, what());
-  } catch (const ConnectionLost&) {
-    abort();
-    throw;
-  }
-}
-
-void NcclConnections::Impl::give_up(Trouble trouble, const std::string& what) {
-  abort();
-  switch (trouble) {
+  switch (patience_.trouble(current().communicators(), since)) {
     case Trouble::kNone:
       return;
     case Trouble::kTrialOver:
       throw RankCancelled{};
     case Trouble::kFailed:
-      throw NcclError(fmt::format("{}: NCCL: {}", what, patience_.failure()));
+      throw NcclError(fmt::format("{}: NCCL: {}", what(), patience_.failure()));
     case Trouble::kTimeout:
       throw NcclError(
-          fmt::format("{}: NCCL has not moved for {} ms", what, patience_.timeout().count()));
+          fmt::format("{}: NCCL has not moved for {} ms", what(), patience_.timeout().count()));
   }
+}
+
+void NcclConnections::Impl::check(NcclPatience::Clock::time_point since,
+                                  const std::function<std::string()>& what) {
+  AbortUnlessDone guard(*this);
+  look(since, what);
+  guard.done = true;
 }
 
 bool NcclConnections::Impl::settle(const std::function<bool()>& is_done, bool may_wait) {

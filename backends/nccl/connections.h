@@ -38,7 +38,9 @@ struct NcclConnections::Impl {
   CommunicatorsByKind begin_trial(const TrialOrder& order, const Mesh& mesh);
 
   // Of a loop that polls; `since` when work last moved. What keeps it from going on ends it:
-  // RankCancelled, NcclError ("WHAT: NCCL ...") or ConnectionLost, after abort().
+  // RankCancelled, NcclError ("WHAT: NCCL ...") or ConnectionLost.
+  void look(NcclPatience::Clock::time_point since, const std::function<std::string()>& what);
+  // Likewise, after abort(): where no other thread uses the communicators.
   void check(NcclPatience::Clock::time_point since, const std::function<std::string()>& what);
   // Polls until it is done, without exceptions: false where the work was given up.
   bool settle(const std::function<bool()>& is_done, bool may_wait);
@@ -76,19 +78,34 @@ struct NcclConnections::Impl {
   ncclComm* communicator_of(const Partition& partition);
   void split(const Partition& partition, ncclComm*& part);
   void drop(Connected& connected);
-  void give_up(Trouble trouble, const std::string& what);
 
   NcclProcess::Impl& process_;
   CoordinatorClient& client_;
   Gpu& gpu_;
   Options options_;
   NcclPatience patience_;
-  Lane lane_;
+  Lane& lane_;
   Rank rank_;
   int world_size_ = 1;
   int num_set_ups_ = 0;
   std::map<int, Connected> by_world_;  // the latest line-up of so many ranks
   std::vector<std::unique_ptr<GpuEvent>> free_events_;
+};
+
+// abort() at its end, unless what might have failed is `done`.
+class AbortUnlessDone {
+ public:
+  explicit AbortUnlessDone(NcclConnections::Impl& connections) : connections_(connections) {}
+  ~AbortUnlessDone() {
+    if (!done) connections_.abort();
+  }
+  AbortUnlessDone(const AbortUnlessDone&) = delete;
+  AbortUnlessDone& operator=(const AbortUnlessDone&) = delete;
+
+  bool done = false;
+
+ private:
+  NcclConnections::Impl& connections_;
 };
 
 }  // namespace lockstep::backends

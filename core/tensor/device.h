@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -46,7 +47,8 @@ struct Cost {
 // What a body may need of the device it runs on.
 struct LaunchTarget {
   void* native_stream = nullptr;  // cudaStream_t on a GPU
-  void* native_blas = nullptr;    // cublasHandle_t of that stream
+  // On a GPU: what the kernels of products keep beside the stream. The first of them makes it.
+  std::shared_ptr<void>* products = nullptr;
 };
 
 struct Launch {

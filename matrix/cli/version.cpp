@@ -5,6 +5,7 @@
 
 #include "backends/gloo/transport.h"
 #include "backends/nccl/transport.h"
+#include "core/ops/cuda/kernels.h"
 #include "core/tensor/cuda/gpu.h"
 #include "matrix/cli/commands.h"
 

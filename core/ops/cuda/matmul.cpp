@@ -5,10 +5,12 @@
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
+#include <memory>
 #include <string>
 
 #include "core/base/errors.h"
 #include "core/ops/cuda/bodies.h"
+#include "core/ops/cuda/kernels.h"
 #include "core/tensor/cuda/gpu.h"
 
 namespace lockstep::cuda {
@@ -36,6 +38,31 @@ ProductType product_type(DType dtype) {
   throw InternalError("no kernel multiplies elements of type " + std::string(name_of(dtype)));
 }
 
+void check_blas(cublasStatus_t status, const std::string& doing) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw CudaError(doing + ": cuBLAS: " + cublasGetStatusString(status));
+}
+
+// Making one takes tens of milliseconds and some memory: only streams that multiply have one.
+std::shared_ptr<void> make_handle(void* stream) {
+  cublasHandle_t handle = nullptr;
+  check_blas(cublasCreate(&handle), "making a handle");
+  std::shared_ptr<void> kept(handle,
+                             [](void* its) { cublasDestroy(static_cast<cublasHandle_t>(its)); });
+  check_blas(cublasSetStream(handle, static_cast<cudaStream_t>(stream)), "binding a handle");
+  // No f32 product goes through tf32, no bf16 one sums in bf16.
+  const auto mode = static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
+                                              CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+  check_blas(cublasSetMathMode(handle, mode), "setting a handle's arithmetic");
+  return kept;
+}
+
+cublasHandle_t handle_of(const LaunchTarget& target) {
+  std::shared_ptr<void>& handle = *target.products;
+  if (handle == nullptr) handle = make_handle(target.native_stream);
+  return static_cast<cublasHandle_t>(handle.get());
+}
+
 std::string describe(const MatmulArgs& args) {
   const auto side = [](std::int64_t rows, std::int64_t columns, bool transposed) {
     return "[" + std::to_string(rows) + ", " + std::to_string(columns) + "]" +
@@ -57,7 +84,7 @@ template <typename Scalar>
 void multiply(const LaunchTarget& target, const MatmulArgs& args, const ProductType& type) {
   const Scalar one{1};
   const Scalar zero{0};
-  const cublasStatus_t status = cublasGemmEx_64(static_cast<cublasHandle_t>(target.native_blas),
+  const cublasStatus_t status = cublasGemmEx_64(handle_of(target),
                                                 args.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
                                                 args.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N,
                                                 args.n,
@@ -76,8 +103,7 @@ void multiply(const LaunchTarget& target, const MatmulArgs& args, const ProductT
                                                 args.n,
                                                 type.compute,
                                                 CUBLAS_GEMM_DEFAULT);
-  if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw CudaError(describe(args) + ": cuBLAS: " + cublasGetStatusString(status));
+  if (status != CUBLAS_STATUS_SUCCESS) check_blas(status, describe(args));
 }
 
 }  // namespace
@@ -99,3 +125,17 @@ void matmul(const LaunchTarget& target, const MatmulArgs& args) {
 }
 
 }  // namespace lockstep::cuda
+
+namespace lockstep {
+
+std::string cublas_version() {
+  std::string text;
+  for (const libraryPropertyType part : {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL}) {
+    int number = 0;
+    cuda::check_blas(cublasGetProperty(part, &number), "its version");
+    text += (text.empty() ? "" : ".") + std::to_string(number);
+  }
+  return text;
+}
+
+}  // namespace lockstep

@@ -6,5 +6,6 @@
 namespace lockstep {
 
 KernelTable cuda_kernels() { throw UsageError(why_no_cuda()); }
+std::string cublas_version() { return "not in this build"; }
 
 }  // namespace lockstep

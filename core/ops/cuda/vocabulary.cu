@@ -1,7 +1,7 @@
 // What works on a vocabulary shard: embedding rows, and the pieces of cross entropy.
 //
-// An id that no shard owns, as memory that nobody wrote has it, is taken for another shard's: a
-// kernel cannot refuse it.
+// A negative id, as memory that nobody wrote has it, is an error on the CPU; a kernel cannot throw,
+// so its row, or its label's logit, is NaN.
 #include <cmath>
 #include <limits>
 
@@ -33,8 +33,9 @@ void embedding_of(const LaunchTarget& target, const EmbeddingArgs& args) {
   T* const out_TH = elements<T>(args.out_TH);
   for_each_row(target, tokens, width, [=] __device__(std::int64_t t) {
     const std::int64_t row = local_row(ids[t], first_row, rows);
+    const T other = rounded<T>(ids[t] < 0 ? std::numeric_limits<Accumulated<T>>::quiet_NaN() : 0);
     for (std::int64_t i = threadIdx.x; i < width; i += blockDim.x) {
-      out_TH[t * width + i] = row < 0 ? T{0} : weight_VH[row * width + i];
+      out_TH[t * width + i] = row < 0 ? other : weight_VH[row * width + i];
     }
   });
 }
@@ -154,7 +155,8 @@ void logits_stats_of(const LaunchTarget& target, const LogitsStatsArgs& args) {
         sum_over_block<A>(num_real, [&](std::int64_t j) { return widened(z[j]) - largest; });
     if (threadIdx.x != 0) return;
     const std::int64_t label = local_row(labels[t], first_row, num_real);
-    stats[t] = label < 0 ? A{0} : widened(z[label]) - largest;
+    const A other = labels[t] < 0 ? std::numeric_limits<A>::quiet_NaN() : A{0};
+    stats[t] = label < 0 ? other : widened(z[label]) - largest;
     stats[tokens + t] = exponentials;
     stats[2 * tokens + t] = differences;
   });

@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-cudaStream_t stream_of(const Lane& lane) { return static_cast<cudaStream_t>(lane.stream); }
+cudaStream_t stream_of(const Lane* lane) { return static_cast<cudaStream_t>(lane->stream); }
 
 std::string at(std::string_view label) { return "'" + std::string(label) + "'"; }
 
@@ -36,7 +36,7 @@ CudaDevice::CudaDevice(Gpu& gpu) : gpu_(gpu) {}
 
 CudaDevice::~CudaDevice() {
   for (const auto& queue : queues_) {
-    if (queue != nullptr) gpu_.give_back(queue->lane);
+    if (queue != nullptr) gpu_.give_back(*queue->lane);
   }
 }
 
@@ -46,13 +46,13 @@ CudaDevice::Queue& CudaDevice::queue_of(Stream stream) {
   if (queues_[index] == nullptr) {
     auto queue = std::make_unique<Queue>();
     queue->device = this;
-    queue->lane = gpu_.take_lane();
+    queue->lane = &gpu_.take_lane();
     queues_[index] = std::move(queue);
   }
   return *queues_[index];
 }
 
-void* CudaDevice::native_stream(Stream stream) { return queue_of(stream).lane.stream; }
+void* CudaDevice::native_stream(Stream stream) { return queue_of(stream).lane->stream; }
 
 void CudaDevice::Queue::wait(std::uint64_t, Stream stream, std::string_view label) {
   const Queue& waiting = device->queue_of(stream);
@@ -66,10 +66,12 @@ void CudaDevice::allocate(Storage& storage, const Queue& queue) {
   if (storage.num_bytes() == 0) return;
   void* memory = nullptr;
   const auto bytes = static_cast<std::size_t>(storage.num_bytes());
-  check_cuda(cudaMallocAsync(&memory, bytes, stream_of(queue.lane)),
-             "allocating " + std::to_string(bytes) + " bytes for " + at(storage.label()));
+  if (const cudaError_t error = cudaMallocAsync(&memory, bytes, stream_of(queue.lane));
+      error != cudaSuccess) {
+    check_cuda(error, "allocating " + std::to_string(bytes) + " bytes for " + at(storage.label()));
+  }
   storage.set_data(static_cast<std::byte*>(memory));
-  poison_on_gpu(storage.data(), storage.num_bytes(), queue.lane.stream);
+  poison_on_gpu(storage.data(), storage.num_bytes(), queue.lane->stream);
 }
 
 // A wait that may be given up polls: a blocking one could never be.
@@ -84,7 +86,7 @@ void CudaDevice::wait_on_host(const Queue& queue, std::string_view label) {
     if (watch_) watch_();
     std::this_thread::yield();
   }
-  check_cuda(state, "waiting for what " + at(label) + " reads");
+  if (state != cudaSuccess) check_cuda(state, "waiting for what " + at(label) + " reads");
 }
 
 void CudaDevice::finish() {
@@ -97,7 +99,7 @@ void CudaDevice::finish() {
 Ticket CudaDevice::launch(const Launch& launch) {
   gpu_.enter();
   Queue& queue = queue_of(launch.stream);
-  const LaunchTarget target{.native_stream = queue.lane.stream, .native_blas = queue.lane.blas};
+  const LaunchTarget target{.native_stream = queue.lane->stream, .products = &queue.lane->products};
   switch (launch.kind) {
     case LaunchKind::kHostRead:
       wait_on_host(queue, launch.label);
@@ -121,7 +123,9 @@ Ticket CudaDevice::launch(const Launch& launch) {
       return {};
     }
   }
-  check_cuda(cudaGetLastError(), at(launch.label));
+  if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) {
+    check_cuda(error, at(launch.label));
+  }
   return {.source = &queue, .sequence = ++queue.num_launches};
 }
 

@@ -40,7 +40,7 @@ class CudaDevice : public Device {
     void wait(std::uint64_t sequence, Stream stream, std::string_view label) override;
 
     CudaDevice* device = nullptr;
-    Lane lane;
+    Lane* lane = nullptr;
     std::uint64_t num_launches = 0;
   };
 

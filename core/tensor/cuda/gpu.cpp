@@ -1,7 +1,6 @@
-// GPUs by CUDA's runtime, products by cuBLAS.
+// GPUs by CUDA's runtime.
 #include "core/tensor/cuda/gpu.h"
 
-#include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
@@ -15,11 +14,6 @@ namespace {
 
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
-
-void check_blas(cublasStatus_t status, const std::string& doing) {
-  if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw CudaError(doing + ": cuBLAS: " + cublasGetStatusString(status));
 }
 
 // What was freed stays in the pool. A block is used again on another stream only once that is known
@@ -36,25 +30,20 @@ void set_up_pool(int ordinal) {
              "setting the memory pool's reuse");
 }
 
-Lane make_lane() {
+std::unique_ptr<Lane> make_lane() {
   cudaStream_t stream = nullptr;
   check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
-  cublasHandle_t blas = nullptr;
-  check_blas(cublasCreate(&blas), "making a handle");
-  check_blas(cublasSetStream(blas, stream), "binding a handle to its stream");
-  // No f32 product goes through tf32, no bf16 one sums in bf16.
-  const auto mode = static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
-                                              CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
-  check_blas(cublasSetMathMode(blas, mode), "setting a handle's arithmetic");
-  return {.stream = stream, .blas = blas};
+  auto lane = std::make_unique<Lane>();
+  lane->stream = stream;
+  return lane;
 }
 
 }  // namespace
 
-void check_cuda(int error, const std::string& doing) {
+void check_cuda(int error, std::string_view doing) {
   if (error == cudaSuccess) return;
   cudaGetLastError();  // told here: else the next launch would be blamed
-  throw CudaError(doing + ": " + cudaGetErrorString(static_cast<cudaError_t>(error)));
+  throw CudaError(std::string(doing) + ": " + cudaGetErrorString(static_cast<cudaError_t>(error)));
 }
 
 int num_gpus() {
@@ -78,16 +67,6 @@ std::string cuda_version() {
   const bool has_driver = cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0;
   return version_text(CUDART_VERSION) +
          (has_driver ? ", driver " + version_text(driver) : ", no driver");
-}
-
-std::string cublas_version() {
-  std::string text;
-  for (const libraryPropertyType part : {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL}) {
-    int number = 0;
-    check_blas(cublasGetProperty(part, &number), "its version");
-    text += (text.empty() ? "" : ".") + std::to_string(number);
-  }
-  return text;
 }
 
 std::vector<GpuName> gpu_names() {
@@ -118,29 +97,29 @@ Gpu::Gpu(int ordinal) : ordinal_(ordinal) {
 
 Gpu::~Gpu() {
   cudaSetDevice(ordinal_);
-  for (const Lane& lane : lanes_) {
-    cublasDestroy(static_cast<cublasHandle_t>(lane.blas));
-    cudaStreamDestroy(static_cast<cudaStream_t>(lane.stream));
+  for (const auto& lane : lanes_) {
+    lane->products.reset();
+    cudaStreamDestroy(static_cast<cudaStream_t>(lane->stream));
   }
 }
 
 void Gpu::enter() const { check_cuda(cudaSetDevice(ordinal_), "choosing the GPU"); }
 
-Lane Gpu::take_lane() {
+Lane& Gpu::take_lane() {
   const std::lock_guard guard(mutex_);
   if (free_lanes_.empty()) {
     enter();
     lanes_.push_back(make_lane());
-    free_lanes_.push_back(lanes_.back());
+    free_lanes_.push_back(lanes_.back().get());
   }
-  const Lane lane = free_lanes_.back();
+  Lane& lane = *free_lanes_.back();
   free_lanes_.pop_back();
   return lane;
 }
 
-void Gpu::give_back(const Lane& lane) {
+void Gpu::give_back(Lane& lane) {
   const std::lock_guard guard(mutex_);
-  free_lanes_.push_back(lane);
+  free_lanes_.push_back(&lane);
 }
 
 bool Gpu::is_lost() const {

@@ -3,9 +3,11 @@
 // No CUDA type shows here: a build without CUDA has the same functions, which say so.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lockstep {
@@ -21,8 +23,6 @@ class CudaError : public std::runtime_error {
 std::string why_no_cuda();
 // "13.0, driver 13.0", "13.0, no driver", or "not in this build".
 std::string cuda_version();
-// "13.1.0", or "not in this build".
-std::string cublas_version();
 // That this process sees; 0 without CUDA.
 int num_gpus();
 
@@ -33,11 +33,11 @@ struct GpuName {
 // By ordinal; none without CUDA.
 std::vector<GpuName> gpu_names();
 
-// An ordered queue of work and the cuBLAS handle that works on it: never used apart, so that a
-// handle's workspace has one user.
+// An ordered queue of work, and what the kernels of products keep for it (a handle of cuBLAS):
+// never used apart, so that its workspace has one user.
 struct Lane {
   void* stream = nullptr;  // cudaStream_t
-  void* blas = nullptr;    // cublasHandle_t
+  std::shared_ptr<void> products = {};
 };
 
 class Gpu {
@@ -53,8 +53,8 @@ class Gpu {
   // Makes it the one that the calling thread's CUDA calls mean.
   void enter() const;
   // One that nobody else uses. Given back, work may still be under way on it.
-  Lane take_lane();
-  void give_back(const Lane& lane);
+  Lane& take_lane();
+  void give_back(Lane& lane);
 
   // A fault of a kernel ends all that this process can do on its GPUs.
   bool is_lost() const;
@@ -62,11 +62,11 @@ class Gpu {
  private:
   int ordinal_;
   std::mutex mutex_;
-  std::vector<Lane> free_lanes_;
-  std::vector<Lane> lanes_;
+  std::vector<Lane*> free_lanes_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
 };
 
 // CudaError where `error`, a cudaError_t, is one: "DOING: out of memory".
-void check_cuda(int error, const std::string& doing);
+void check_cuda(int error, std::string_view doing);
 
 }  // namespace lockstep

@@ -14,16 +14,15 @@ std::string why_no_cuda() {
 }
 
 std::string cuda_version() { return "not in this build"; }
-std::string cublas_version() { return "not in this build"; }
 int num_gpus() { return 0; }
 std::vector<GpuName> gpu_names() { return {}; }
-void check_cuda(int, const std::string&) { refuse(); }
+void check_cuda(int, std::string_view) { refuse(); }
 
 Gpu::Gpu(int ordinal) : ordinal_(ordinal) { refuse(); }
 Gpu::~Gpu() = default;
 void Gpu::enter() const { refuse(); }
-Lane Gpu::take_lane() { refuse(); }
-void Gpu::give_back(const Lane&) { refuse(); }
+Lane& Gpu::take_lane() { refuse(); }
+void Gpu::give_back(Lane&) { refuse(); }
 bool Gpu::is_lost() const { return true; }
 
 CudaDevice::CudaDevice(Gpu& gpu) : gpu_(gpu) { refuse(); }

@@ -6,7 +6,7 @@
 #include "backends/nccl/transport.h"
 #include "core/config/case_json.h"
 #include "core/config/presets.h"
-#include "core/tensor/cuda/gpu.h"
+#include "core/ops/cuda/kernels.h"
 #include "matrix/sweep/case_result.h"
 #include "tests/matrix/cli/run_lockstep.h"
 #include "tests/matrix/sweep/sample_results.h"

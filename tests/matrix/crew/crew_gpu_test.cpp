@@ -14,7 +14,7 @@ namespace lockstep::test {
 namespace {
 
 // Seconds; nothing happens for half of it: stalled. A process' first trial sets up CUDA and NCCL.
-constexpr double kTimeout = 40.0;
+constexpr double kTimeout = 20.0;
 
 matrix::GpuPlan gpus_of(const Case& c) {
   std::vector<std::string> ids;

@@ -84,9 +84,9 @@ TEST_P(CudaEmbedding, GradientHasTheCpusBits) {
   }
 }
 
-TEST_P(CudaEmbedding, IdsThatNoShardOwnsGiveZeroRowsAndTakePartInNoGradient) {
+TEST_P(CudaEmbedding, IdsOfOtherShardsGiveZeroRowsAndTakePartInNoGradient) {
   constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
-  const Tensor ids = integers({-1, kLargest, 2, -kLargest - 1, 7, 4}).gpu;
+  const Tensor ids = integers({0, kLargest, 2, 1, 7, 4}).gpu;
   const Twin weight = reals({1, 2, 3, 4, 5, 6}, {3, 2});
   const VocabularyShard shard{.first_row = 2, .num_real = 3};
   EXPECT_EQ(read_gpu(embedding(gpu(), ids, weight.gpu, shard)),
@@ -97,11 +97,16 @@ TEST_P(CudaEmbedding, IdsThatNoShardOwnsGiveZeroRowsAndTakePartInNoGradient) {
             (std::vector<double>{5, 6, 0, 0, 11, 12}));
 }
 
-TEST_P(CudaEmbedding, IdsThatNobodyWroteGiveZeroRows) {
-  const Tensor ids = allocate_tensor(device(), DType::kI64, {300}, "test.ids");
+// The CPU throws; a kernel cannot.
+TEST_P(CudaEmbedding, NegativeIdsAndThoseThatNobodyWroteGiveRowsOfNaN) {
+  const Tensor unwritten = allocate_tensor(device(), DType::kI64, {300}, "test.ids");
   const Twin weight = random({5, 4});
-  EXPECT_EQ(read_gpu(embedding(gpu(), ids, weight.gpu, {.first_row = 0, .num_real = 5})),
-            std::vector<double>(1200, 0.0));
+  for (const Tensor& ids : {unwritten, integers({-1}).gpu}) {
+    for (const double value :
+         read_gpu(embedding(gpu(), ids, weight.gpu, {.first_row = 0, .num_real = 5}))) {
+      ASSERT_TRUE(std::isnan(value));
+    }
+  }
 }
 
 TEST_P(CudaEmbedding, NoTokensGiveAGradientOfZeros) {
@@ -207,13 +212,14 @@ TEST_P(CudaLogits, StatsAreTheCpus) {
   }
 }
 
-TEST_P(CudaLogits, LabelsThatNoShardOwnsHaveNoLogit) {
+TEST_P(CudaLogits, LabelsOfOtherShardsHaveNoLogitAndNegativeOnesNaN) {
   constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
   const ShardLogits logits{.logits = random({5, 8}).gpu,
-                           .labels = integers({-1, kLargest, -kLargest - 1, 1, 10}).gpu,
+                           .labels = integers({1, kLargest, 0, -1, 10}).gpu,
                            .shard = {.first_row = 2, .num_real = 8}};
   const std::vector<double> stats = read_gpu(logits_stats(gpu(), logits, random_maxima(5).gpu));
-  EXPECT_EQ(std::vector<double>(stats.begin(), stats.begin() + 5), std::vector<double>(5, 0.0));
+  for (const std::size_t other : {0U, 1U, 2U, 4U}) EXPECT_EQ(stats[other], 0.0) << other;
+  EXPECT_TRUE(std::isnan(stats[3]));
 }
 
 TEST_P(CudaLogits, TokenLossIsTheCpus) {
