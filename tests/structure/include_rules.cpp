@@ -162,11 +162,11 @@ const std::vector<Dependency> kDependencies = {
      .seen_from = {"core/", "backends/", "simulator/", "matrix/"},
      .max_files = kAnyNumber},
     {.prefix = "sanitizer/", .seen_from = {"simulator/runtime/"}, .max_files = 1},
-    // Kernels and what starts them; cuBLAS makes a lane's handle and the products.
+    // Kernels and what starts them.
     {.prefix = "cuda_runtime",
      .seen_from = {"core/tensor/cuda/", "core/ops/cuda/", "backends/cuda/", "backends/nccl/"},
      .max_files = kAnyNumber},
-    {.prefix = "cublas", .seen_from = {"core/tensor/cuda/", "core/ops/cuda/"}, .max_files = 2},
+    {.prefix = "cublas", .seen_from = {"core/ops/cuda/"}, .max_files = 1},
     {.prefix = "nccl.h", .seen_from = {"backends/nccl/"}, .max_files = kAnyNumber},
     {.prefix = "gtest/", .seen_from = {}, .max_files = 0},
     {.prefix = "benchmark/", .seen_from = {}, .max_files = 0},

@@ -104,6 +104,7 @@ TEST(Dependencies, AreKnownWithoutAFolderToo) {
   EXPECT_EQ(dependencies_of("backends/inprocess/rendezvous.cpp", "nccl.h").size(), 1U);
   EXPECT_EQ(dependencies_of("simulator/runtime/cluster.cpp", "cuda_runtime_api.h").size(), 1U);
   EXPECT_EQ(dependencies_of("backends/cuda/moves.cu", "cublas_v2.h").size(), 1U);
+  EXPECT_EQ(dependencies_of("core/tensor/cuda/gpu.cpp", "cublas_v2.h").size(), 1U);
 }
 
 TEST(Dependencies, AreSeenByOneFileWhereAgreed) {
