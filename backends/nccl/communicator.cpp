@@ -128,18 +128,20 @@ void NcclTransport::enqueue(const NcclPlan& plan, const DueCalls& due) {
                       .plan = &plan,
                       .done = operation.done.get()};
   const Clock::time_point start = Clock::now();
+  AbortUnlessDone guard(connections_);  // only then: others may be enqueueing this part till then
   try {
     connections_.process().enqueue(id, members, part, [&] {
-      connections_.check(start, [&] { return operation.what + " does not begin"; });
+      connections_.look(start, [&] { return operation.what + " does not begin"; });
     });
   } catch (const NcclError& error) {
-    connections_.abort();
     const std::string text = error.what();
     const bool is_told = text.starts_with(operation.what);
     throw NcclError(is_told ? text : fmt::format("{}: {}", operation.what, text));
   }
+  guard.done = true;
   operations_.push_back(std::move(operation));
   ++num_enqueued_;
+  connections_.gpu().enter();  // the last to come has entered those of the others
 }
 
 void NcclTransport::retire() {

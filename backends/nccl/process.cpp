@@ -1,7 +1,6 @@
 // Meetings of rank threads, by call.
 #include "backends/nccl/process.h"
 
-#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <thread>
@@ -30,30 +29,41 @@ class AtExit {
 
 }  // namespace
 
-NcclProcess::NcclProcess() : impl_(std::make_unique<Impl>()) {}
+NcclProcess::NcclProcess() : impl_(std::make_unique<Impl>(enqueue_parts)) {}
 NcclProcess::~NcclProcess() = default;
 
 void NcclProcess::Impl::join(std::uint64_t trial, Rank rank) {
   const std::lock_guard guard(mutex_);
+  if (trial > trial_) {
+    trial_ = trial;
+    served_.clear();
+    left_.clear();
+    meetings_.clear();  // those that still wait in one have it themselves
+  }
   served_.insert({trial, rank});
 }
 
 void NcclProcess::Impl::leave(std::uint64_t trial, Rank rank) {
   const std::lock_guard guard(mutex_);
-  served_.erase({trial, rank});
+  if (served_.erase({trial, rank}) != 0) left_.insert({trial, rank});
+}
+
+std::size_t NcclProcess::Impl::num_meetings() {
+  const std::lock_guard guard(mutex_);
+  return meetings_.size();
 }
 
 // The word to go comes after all members have submitted, hence joined: who is served is known. One
-// that has left since will not come, and the trial's end frees those that wait for it.
+// that has left since will not come, and without its part NCCL would never end the call: the
+// trial's end frees those that come.
 std::shared_ptr<NcclProcess::Impl::Meeting> NcclProcess::Impl::meeting_of(
     const NcclCallId& call, std::span<const Rank> members) {
   std::shared_ptr<Meeting>& meeting = meetings_[call];
-  if (meeting == nullptr) {
-    meeting = std::make_shared<Meeting>();
-    meeting->num_expected =
-        static_cast<std::size_t>(std::count_if(members.begin(), members.end(), [&](Rank member) {
-          return served_.contains({call.trial, member});
-        }));
+  if (meeting != nullptr) return meeting;
+  meeting = std::make_shared<Meeting>();
+  for (const Rank member : members) {
+    if (served_.contains({call.trial, member})) ++meeting->num_expected;
+    if (left_.contains({call.trial, member})) meeting->state = State::kGivenUp;
   }
   return meeting;
 }
@@ -71,22 +81,22 @@ void NcclProcess::Impl::enqueue(const NcclCallId& call,
   } else {
     wait_for_others(*meeting, check, lock);
   }
-  if (!meeting->failure.empty()) throw NcclError(meeting->failure);
+  if (meeting->state == State::kFailed) throw NcclError(meeting->failure);
 }
 
 // Without the lock: to connect with another process may take its time, and other calls go on.
 void NcclProcess::Impl::enqueue_all(Meeting& meeting, const NcclCallId& call, Lock& lock) {
   meeting.state = State::kEnqueueing;
   lock.unlock();
-  std::string failure;
+  State state = State::kEnqueued;
   try {
-    enqueue_parts(meeting.parts);
+    enqueue_parts_(meeting.parts);
   } catch (const std::exception& error) {
-    failure = error.what();
+    meeting.failure = error.what();
+    state = State::kFailed;
   }
   lock.lock();
-  meeting.failure = std::move(failure);
-  meeting.state = meeting.failure.empty() ? State::kEnqueued : State::kGivenUp;
+  meeting.state = state;
   meetings_.erase(call);
   meeting.changed.notify_all();
 }
@@ -101,20 +111,17 @@ void NcclProcess::Impl::depart(Meeting& meeting, Lock& lock) {
 void NcclProcess::Impl::wait_for_others(Meeting& meeting,
                                         const std::function<void()>& check,
                                         Lock& lock) {
-  const auto is_over = [&] {
-    return meeting.state == State::kEnqueued || !meeting.failure.empty();
-  };
   const AtExit leave([&] {
-    if (!is_over()) depart(meeting, lock);
+    if (!meeting.has_ended()) depart(meeting, lock);
   });
-  for (int num_waits = 0; !is_over(); ++num_waits) {
+  for (int num_waits = 0; !meeting.has_ended(); ++num_waits) {
     {
       lock.unlock();
       const AtExit relock([&] { lock.lock(); });
       if (num_waits < kShortWaits) std::this_thread::yield();
       check();
     }
-    if (num_waits >= kShortWaits && !is_over()) meeting.changed.wait_for(lock, kLongWait);
+    if (num_waits >= kShortWaits && !meeting.has_ended()) meeting.changed.wait_for(lock, kLongWait);
   }
 }
 

@@ -15,7 +15,9 @@
 #include <mutex>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "backends/cuda/event.h"
 #include "backends/nccl/plan.h"
@@ -46,26 +48,39 @@ struct NcclCallId {
 };
 
 struct NcclProcess::Impl {
-  // The rank is served by this process, and takes part in the trial's calls until it leaves.
+  // Enqueues the parts of one call; what it throws is told to all who came.
+  using EnqueueParts = std::function<void(std::span<const NcclPart>)>;
+  explicit Impl(EnqueueParts enqueue_parts) : enqueue_parts_(std::move(enqueue_parts)) {}
+
+  // The rank is served by this process, and takes part in the trial's calls until it leaves. With
+  // the first rank of a trial the ones before it are forgotten.
   void join(std::uint64_t trial, Rank rank);
   void leave(std::uint64_t trial, Rank rank);
 
   // Returns once the parts of all of the members that this process serves are enqueued; the last
-  // one to come does it. `check` is called while others are waited for; what it throws ends the
-  // wait, and the call is never enqueued. NcclError and CudaError where that fails, to all of them.
+  // one to come does it. NcclError where that fails, to all of them. A call that one of them has
+  // left is never enqueued: whoever comes to it stays until `check` throws.
+  //
+  // `check` is called while others are waited for. What it throws is thrown on once nobody else
+  // uses the part: until then `check` must leave alone what the part refers to.
   void enqueue(const NcclCallId& call,
                std::span<const Rank> members,
                const NcclPart& part,
                const std::function<void()>& check);
 
+  // Calls to which not all have come, of the latest trial.
+  std::size_t num_meetings();
+
  private:
-  enum class State { kGathering, kEnqueueing, kEnqueued, kGivenUp };
+  enum class State { kGathering, kEnqueueing, kEnqueued, kFailed, kGivenUp };
   struct Meeting {
     State state = State::kGathering;
     std::vector<NcclPart> parts;
     std::size_t num_expected = 0;
-    std::string failure;  // of kGivenUp, where NCCL or the GPU refused
+    std::string failure;  // of kFailed
     std::condition_variable changed;
+
+    bool has_ended() const { return state == State::kEnqueued || state == State::kFailed; }
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -74,8 +89,11 @@ struct NcclProcess::Impl {
   void depart(Meeting& meeting, Lock& lock);
   void wait_for_others(Meeting& meeting, const std::function<void()>& check, Lock& lock);
 
+  EnqueueParts enqueue_parts_;
   std::mutex mutex_;
+  std::uint64_t trial_ = 0;                          // the latest
   std::set<std::pair<std::uint64_t, Rank>> served_;  // by trial
+  std::set<std::pair<std::uint64_t, Rank>> left_;
   std::map<NcclCallId, std::shared_ptr<Meeting>> meetings_;
 };
 
