@@ -107,7 +107,9 @@ bool Rendezvous::is_late(const Channel& channel, const Meeting& meeting) const {
 
 void Rendezvous::wait(Member& me, std::uint64_t sequence, Stream stream, std::string_view label) {
   const std::lock_guard guard(parking_);
-  if (!ledger_.begin_wait(me, sequence, label)) {
+  // Asked again after each wait: before this rank's turn came, another may have ended, and taken
+  // along what it had not been waited for.
+  while (!ledger_.begin_wait(me, sequence, label)) {
     do {
       parking_.park(me.rank);
     } while (ledger_.is_blocked(me.rank) && !parking_.cancelled());

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <vector>
 
 #include "core/tensor/storage.h"
+#include "tests/support/message_calls.h"
 #include "tests/support/spawn_ranks.h"
 
 namespace lockstep::test {
@@ -102,6 +104,34 @@ TEST(LateCompletion, DeliversToARankOnlyWhatItWaitsFor) {
   ASSERT_EQ(report.findings.size(), 1U) << to_text(report);
   EXPECT_EQ(report.findings[0].kind, backends::FindingKind::kPending);
   EXPECT_EQ(report.findings[0].label, "test.sum");
+}
+
+// It waits already when the other's submit completes the call, and comes to its turn only once that
+// one has ended and taken its input along.
+TEST(LateCompletion, AWaitThatACallEndedNeverReadsFromARankThatIsGone) {
+  for (const bool throws : {false, true}) {
+    bool waited = false;
+    const ClusterReport report = spawn_ranks(2,
+                                             [&](TestRank& r) {
+                                               const auto tp = r.connect(GroupKind::kTp);
+                                               const Tensor input = r.tensor({1});
+                                               const Tensor output = r.empty(1);
+                                               const CollectiveCall call = sum(input, output);
+                                               const Ticket ticket = tp->submit({&call, 1});
+                                               if (r.rank.value == 1) {
+                                                 if (throws) throw std::runtime_error("planted");
+                                                 return;
+                                               }
+                                               wait(ticket);
+                                               waited = true;
+                                             },
+                                             {.completion = Completion::kLate});
+    EXPECT_FALSE(waited);
+    ASSERT_FALSE(report.findings.empty());
+    EXPECT_EQ(report.findings[0].kind,
+              throws ? backends::FindingKind::kRankError : backends::FindingKind::kDeadlock)
+        << to_text(report);
+  }
 }
 
 TEST(Poison, FillsOutputsThatAreNotInputsFromSubmitOn) {
