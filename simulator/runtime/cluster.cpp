@@ -29,10 +29,14 @@ std::string current_exception_type() {
   return name;
 }
 
+// CUDA and cuBLAS do not say how much of a stack they take: they load kernels and make handles when
+// a rank first needs them.
 std::unique_ptr<RankRunner> make_runner(const ClusterOptions& options) {
+  constexpr std::size_t kGpuStackBytes = 4 * kRankStackBytes;
   switch (options.host) {
     case RankHost::kFibers:
-      return make_fiber_runner(options.schedule_seed);
+      return make_fiber_runner(options.schedule_seed,
+                               options.gpu == nullptr ? kRankStackBytes : kGpuStackBytes);
     case RankHost::kThreads:
       return make_thread_runner();
   }
@@ -71,7 +75,7 @@ RankOutcome run_rank(Rank rank,
 }
 
 // A device for each rank, on the one GPU; none where they compute on the CPU. Each has its first
-// stream before it runs: CUDA does not say how much of a fiber's small stack it takes to make one.
+// stream before it runs: to make one may wait for all that is under way.
 std::vector<std::unique_ptr<CudaDevice>> make_devices(Gpu* gpu, int num_ranks) {
   std::vector<std::unique_ptr<CudaDevice>> devices;
   for (int i = 0; gpu != nullptr && i < num_ranks; ++i) {

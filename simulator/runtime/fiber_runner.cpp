@@ -39,7 +39,8 @@ class ReadyQueue {
 
 class FiberRunner : public RankRunner {
  public:
-  explicit FiberRunner(std::uint64_t seed) : seed_(seed) {}
+  FiberRunner(std::uint64_t seed, std::size_t stack_bytes)
+      : seed_(seed), stack_bytes_(stack_bytes) {}
 
   void run(int num_ranks, const RankHooks& hooks) override {
     ready_.reset(num_ranks);
@@ -48,6 +49,7 @@ class FiberRunner : public RankRunner {
     num_ranks_ = num_unfinished_ = num_ranks;
     Fibers fibers(
         num_ranks,
+        stack_bytes_,
         [&](int i) {
           hooks.body(Rank{i});
           --num_unfinished_;
@@ -114,6 +116,7 @@ class FiberRunner : public RankRunner {
   }
 
   std::uint64_t seed_;
+  std::size_t stack_bytes_;
   std::uint64_t num_draws_ = 0;
   ReadyQueue ready_;
   std::vector<State> states_;
@@ -125,8 +128,9 @@ class FiberRunner : public RankRunner {
 
 }  // namespace
 
-std::unique_ptr<RankRunner> make_fiber_runner(std::uint64_t schedule_seed) {
-  return std::make_unique<FiberRunner>(schedule_seed);
+std::unique_ptr<RankRunner> make_fiber_runner(std::uint64_t schedule_seed,
+                                              std::size_t stack_bytes) {
+  return std::make_unique<FiberRunner>(schedule_seed, stack_bytes);
 }
 
 }  // namespace lockstep::sim

@@ -23,7 +23,6 @@ namespace {
 
 namespace context = boost::context;
 
-constexpr std::size_t kStackBytes = 256 * 1024;
 // Larger than a frame is likely to be, for one that reaches past it spoils a neighbour's stack. A
 // multiple of every page size in use; it takes addresses and no memory.
 constexpr std::size_t kGuardBytes = 64 * 1024;
@@ -36,8 +35,9 @@ struct BorrowedStack {
 // Stacks of all fibers, below each a range that faults on overflow.
 class StackSlab {
  public:
-  explicit StackSlab(int num_stacks)
-      : num_bytes_(static_cast<std::size_t>(num_stacks) * (kStackBytes + kGuardBytes)) {
+  StackSlab(int num_stacks, std::size_t stack_bytes)
+      : stack_bytes_(stack_bytes),
+        num_bytes_(static_cast<std::size_t>(num_stacks) * (stack_bytes + kGuardBytes)) {
     if (num_bytes_ == 0) return;
     constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
     void* memory = mmap(nullptr, num_bytes_, PROT_READ | PROT_WRITE, kFlags, -1, 0);
@@ -61,16 +61,17 @@ class StackSlab {
   StackSlab& operator=(const StackSlab&) = delete;
 
   std::byte* bottom(int i) const {
-    return base_ + static_cast<std::size_t>(i) * (kStackBytes + kGuardBytes) + kGuardBytes;
+    return base_ + static_cast<std::size_t>(i) * (stack_bytes_ + kGuardBytes) + kGuardBytes;
   }
   context::preallocated stack(int i) const {
     context::stack_context whole;
-    whole.sp = bottom(i) + kStackBytes;
-    whole.size = kStackBytes;
+    whole.sp = bottom(i) + stack_bytes_;
+    whole.size = stack_bytes_;
     return {whole.sp, whole.size, whole};
   }
 
  private:
+  std::size_t stack_bytes_;
   std::size_t num_bytes_;
   std::byte* base_ = nullptr;
 };
@@ -93,17 +94,20 @@ struct Fiber {
 }  // namespace
 
 struct Fibers::Impl {
-  Impl(int num_fibers, std::function<void(int)> fiber_body, std::function<int()> fiber_next)
+  Impl(int num_fibers,
+       std::size_t stack_bytes,
+       std::function<void(int)> fiber_body,
+       std::function<int()> fiber_next)
       : body(std::move(fiber_body)),
         next(std::move(fiber_next)),
-        slab(num_fibers),
+        slab(num_fibers, stack_bytes),
         fibers(static_cast<std::size_t>(num_fibers) + 1),
         current(num_fibers),
         exceptions_of_thread(abi::__cxa_get_globals()) {
     for (int i = 0; i < num_fibers; ++i) {
       Fiber& fiber = at(i);
       fiber.stack_bottom = slab.bottom(i);
-      fiber.stack_bytes = kStackBytes;
+      fiber.stack_bytes = stack_bytes;
       fiber.resumption = context::fiber(
           std::allocator_arg, slab.stack(i), BorrowedStack{}, [this, i](context::fiber&& from) {
             entered(std::move(from), i);
@@ -158,8 +162,11 @@ struct Fibers::Impl {
   void* exceptions_of_thread;
 };
 
-Fibers::Fibers(int num_fibers, std::function<void(int)> body, std::function<int()> next)
-    : impl_(std::make_unique<Impl>(num_fibers, std::move(body), std::move(next))) {}
+Fibers::Fibers(int num_fibers,
+               std::size_t stack_bytes,
+               std::function<void(int)> body,
+               std::function<int()> next)
+    : impl_(std::make_unique<Impl>(num_fibers, stack_bytes, std::move(body), std::move(next))) {}
 
 Fibers::~Fibers() = default;
 

@@ -4,6 +4,7 @@
 // that it may be switched away from inside a catch block.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 
@@ -12,8 +13,12 @@ namespace lockstep::sim {
 class Fibers {
  public:
   // The caller is fiber `num_fibers`; fibers from 0 run `body(index)` when first switched to. A
-  // body that returns switches to the fiber that `next()` names.
-  Fibers(int num_fibers, std::function<void(int)> body, std::function<int()> next);
+  // body that returns switches to the fiber that `next()` names. `stack_bytes`, of each, is a
+  // multiple of a page.
+  Fibers(int num_fibers,
+         std::size_t stack_bytes,
+         std::function<void(int)> body,
+         std::function<int()> next);
   // All bodies must have returned.
   ~Fibers();
   Fibers(const Fibers&) = delete;

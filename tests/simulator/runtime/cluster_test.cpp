@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/errors.h"
+#include "simulator/runtime/rank_runner.h"
 #include "tests/support/spawn_ranks.h"
 
 namespace lockstep::test {
@@ -250,6 +251,20 @@ TEST(FiberStack, HoldsTwoHundredKibibytesOfFrames) {
     }
   });
   EXPECT_EQ(sums, std::vector<int>(3, 200));
+}
+
+// As ranks on a GPU have it.
+TEST(FiberStack, IsAsLargeAsWasAskedFor) {
+  std::vector<int> sums(3);
+  const auto body = [&](Rank rank) {
+    volatile char frame[900 * 1024];
+    for (std::size_t i = 0; i < sizeof(frame); i += 1024) frame[i] = 1;
+    for (std::size_t i = 0; i < sizeof(frame); i += 1024) {
+      sums[static_cast<std::size_t>(rank.value)] += frame[i];
+    }
+  };
+  sim::make_fiber_runner(0, 4 * sim::kRankStackBytes)->run(3, {.body = body, .all_wait = [] {}});
+  EXPECT_EQ(sums, std::vector<int>(3, 900));
 }
 
 TEST(LargeCluster, HoldsAThousandAndTwentyFourRanks) {
