@@ -23,6 +23,7 @@ TrialSetup make_setup(const Case& c, const KernelTable& kernels) {
   return {.plans = make_plans(c),
           .dtype = dtype_of(c.recipe.dtype),
           .kernels = kernels,
+          .device_kernels = kernels,
           .dropped_calls = {}};
 }
 
@@ -35,8 +36,7 @@ std::string to_text(const TrialSetup& setup) {
     }
   }
   // Kernels have no names: that one was replaced is all that can be said, and is enough.
-  const KernelTable own = cpu_kernels();
-  const bool is_own = std::memcmp(&setup.kernels, &own, sizeof(KernelTable)) == 0;
+  const bool is_own = std::memcmp(&setup.kernels, &setup.device_kernels, sizeof(KernelTable)) == 0;
   return plans + drops + (is_own ? "" : "kernels are not the device's own\n");
 }
 

@@ -13,6 +13,7 @@ struct TrialSetup {
   Plans plans;
   DType dtype = DType::kF64;  // of activations and parameters
   KernelTable kernels;
+  KernelTable device_kernels;  // the same before any edit
   // Beginnings of labels: collective calls that never reach the communicator.
   std::vector<std::string> dropped_calls;
 };

@@ -91,6 +91,13 @@ TEST(Edits, AKernelThatIsReplacedShows) {
   EXPECT_EQ(to_text(setup), clean + "kernels are not the device's own\n");
 }
 
+TEST(Edits, KernelsOfAnotherDeviceThanTheCpuAreNoEdit) {
+  const Case c = case_of(2, 1);
+  KernelTable others = make_setup(c).kernels;
+  others.silu = nullptr;
+  EXPECT_EQ(to_text(make_setup(c, others)), to_text(make_setup(c)));
+}
+
 TEST(Edits, ReplaceLeavesAGroupOfOneAlone) {
   const Mapping variant{.name = "variant", .forward = nullptr, .backward = nullptr};
   TrialSetup alone = setup_of(1, 2);
