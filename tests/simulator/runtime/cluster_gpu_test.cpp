@@ -162,5 +162,34 @@ TEST_F(ClusterOnGpu, AFaultThatShowsWhenTheProgramHasReturnedIsItsRanksError) {
   EXPECT_EXIT(fault_and_tell(), testing::ExitedWithCode(3), "told: .*illegal memory access");
 }
 
+// The others are in the middle of their work, with tensors that are freed after the fault. Who
+// hears of it first is not who made it.
+TEST_F(ClusterOnGpu, AFaultInTheMiddleIsARanksErrorAndLeavesTheProcess) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto fault_and_tell = [&](RankHost host) {
+    const ClusterReport report = spawn_ranks(
+        3,
+        [](TestRank& r) {
+          const auto tp = r.connect(GroupKind::kTp);
+          const Tensor values = r.tensor({1.0});
+          if (r.rank.value == 1) {
+            r.device.launch(
+                {.label = "test.fault", .body = [](const LaunchTarget& target) { fault(target); }});
+          }
+          for (int i = 0; i < 50; ++i) run_call(*tp, sum_of(values));
+          values_of(r.device, values);
+        },
+        {.host = host, .gpu = &gpu_});
+    const bool is_told =
+        !report.findings.empty() && report.findings[0].kind == FindingKind::kRankError;
+    std::fprintf(stderr, "told: %s\n", to_text(report).c_str());
+    std::_Exit(is_told && gpu_.is_lost() ? 3 : 4);
+  };
+  for (const RankHost host : {RankHost::kFibers, RankHost::kThreads}) {
+    EXPECT_EXIT(
+        fault_and_tell(host), testing::ExitedWithCode(3), "told: rank .*illegal memory access");
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::test
