@@ -52,8 +52,14 @@ struct Go {
   int communicator = 0;        // by number of the rank's connects, from 0
   std::uint64_t sequence = 0;  // which submit of that communicator, from 1
   int message = -1;            // index of the call in its submit; -1: all its collectives
+  // In the order of all calls of the trial in which ranks of this rank's process take part, from 1.
+  std::uint64_t place = 0;
 
-  bool operator==(const Go&) const = default;
+  // Of the same call: its place says nothing that the others do not.
+  bool operator==(const Go& other) const {
+    return communicator == other.communicator && sequence == other.sequence &&
+           message == other.message;
+  }
 };
 
 class CoordinatorClient {

@@ -265,7 +265,8 @@ TrialOutcome Coordinator::run(const Mesh& mesh,
                               const std::vector<SeatId>& seats,
                               const std::string& request,
                               const TrialLimits& limits,
-                              const std::function<std::string(const SeatId&)>& how_ended) {
+                              const std::function<std::string(const SeatId&)>& how_ended,
+                              const std::vector<int>& processes) {
   LOCKSTEP_CHECK(std::ssize(seats) == mesh.world(),
                  fmt::format("{} seats for a world of {}", seats.size(), mesh.world()));
   Impl& impl = *impl_;
@@ -277,9 +278,10 @@ TrialOutcome Coordinator::run(const Mesh& mesh,
     const auto seat = impl.seats.find(seats[static_cast<std::size_t>(rank.value)]);
     if (seat != impl.seats.end()) impl.lines.send(seat->second.line, frame_of(go));
   };
-  impl.under_way.emplace(Trial::Options{.mesh = mesh, .limits = limits, .send_go = send_go},
-                         std::move(ranks),
-                         how_ended);
+  impl.under_way.emplace(
+      Trial::Options{.mesh = mesh, .limits = limits, .send_go = send_go, .processes = processes},
+      std::move(ranks),
+      how_ended);
   impl.give_orders(seats, request, limits);
   while (!impl.under_way->trial.is_over(Clock::now())) {
     impl.lines.handle(impl.under_way->trial.due());

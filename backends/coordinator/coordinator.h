@@ -81,11 +81,14 @@ class Coordinator {
   // One trial: rank i of the mesh runs on seats[i], which must be here. Returns when every rank has
   // ended or none can go on; then those that have not ended were told that it is over, and must not
   // be used again. `how_ended` is asked once for each lost seat: "killed by signal 9 (Killed)".
+  // `processes`: which process serves each rank, for ranks of one are told the order of its calls;
+  // empty: each another.
   TrialOutcome run(const Mesh& mesh,
                    const std::vector<SeatId>& seats,
                    const std::string& request,
                    const TrialLimits& limits,
-                   const std::function<std::string(const SeatId&)>& how_ended);
+                   const std::function<std::string(const SeatId&)>& how_ended,
+                   const std::vector<int>& processes = {});
 
   // Tells every process that is here, and each that comes until `patience` is over or `num` seats
   // have been told, that nothing more will come.

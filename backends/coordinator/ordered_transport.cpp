@@ -151,7 +151,8 @@ void OrderedTransport::follow(const Go& go) {
   }
   carry_out({.member = member,
              .submit = {.communicator = member.number, .sequence = go.sequence},
-             .calls = due_});
+             .calls = due_,
+             .place = go.place});
   complete(member, go);
 }
 
@@ -168,10 +169,12 @@ void OrderedTransport::follow_own_message(OrderedMember& member,
   const CollectiveCall* const other = &others[static_cast<std::size_t>(half.message)].call;
   const DueCalls now{.member = member,
                      .submit = {.communicator = member.number, .sequence = go.sequence},
-                     .calls = {&mine, 1}};
+                     .calls = {&mine, 1},
+                     .place = go.place};
   const DueCalls before{.member = member,
                         .submit = {.communicator = member.number, .sequence = half.sequence},
-                        .calls = {&other, 1}};
+                        .calls = {&other, 1},
+                        .place = half.place};
   const bool sends = call.kind == CollectiveKind::kSend;
   carry_out_own_message(sends ? now : before, sends ? before : now);
   complete(member, half);

@@ -59,6 +59,7 @@ struct DueCalls {
   const OrderedMember& member;
   SubmitId submit;
   std::span<const CollectiveCall* const> calls;  // one at least
+  std::uint64_t place;                           // as the word to go had it
 };
 
 class OrderedTransport : public Transport {

@@ -89,6 +89,7 @@ void fields(Bytes& bytes, Go& go) {
   bytes.number(go.communicator);
   bytes.number(go.sequence);
   bytes.number(go.message);
+  bytes.number(go.place);
 }
 
 template <class Bytes>

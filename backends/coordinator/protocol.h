@@ -21,7 +21,7 @@
 namespace lockstep::backends {
 
 inline constexpr std::uint64_t kProtocolMagic = 0x50455453'4b434f4c;  // LOCKSTEP
-inline constexpr std::uint64_t kProtocolVersion = 2;
+inline constexpr std::uint64_t kProtocolVersion = 3;
 
 // From a rank.
 struct Hello {

@@ -2,20 +2,32 @@
 #include "backends/coordinator/started_calls.h"
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 
 #include "backends/matching/channel.h"
 
 namespace lockstep::backends {
+StartedCalls::StartedCalls(int num_ranks, const std::vector<int>& processes)
+    : parts_(static_cast<std::size_t>(num_ranks)), processes_(processes) {
+  if (!processes_.empty()) return;
+  processes_.resize(parts_.size());
+  std::iota(processes_.begin(), processes_.end(), 0);
+}
 
 std::vector<Go> StartedCalls::start(const Meeting& meeting) {
   const auto call = std::make_shared<StartedCall>();
   call->meeting = &meeting;
+  std::set<int> processes;
+  for (const Party& party : meeting.parties) processes.insert(process_of(party.rank));
+  for (const int process : processes) ++num_started_[process];
   std::vector<Go> gos;
   for (std::size_t i = 0; i < meeting.parties.size(); ++i) {
     const Party& party = meeting.parties[i];
     gos.push_back({.communicator = party.member->number,
                    .sequence = party.sequence,
-                   .message = meeting.is_message ? party.message : -1});
+                   .message = meeting.is_message ? party.message : -1,
+                   .place = num_started_[process_of(party.rank)]});
     call->undone.push_back(party.rank);
     parts_[static_cast<std::size_t>(party.rank.value)].push_back(
         {.go = gos.back(), .party = i, .call = call});

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -25,7 +26,8 @@ struct StartedPart {
 
 class StartedCalls {
  public:
-  explicit StartedCalls(int num_ranks) : parts_(static_cast<std::size_t>(num_ranks)) {}
+  // `processes`: which one serves each rank; empty: each another.
+  StartedCalls(int num_ranks, const std::vector<int>& processes);
 
   // By party. All members of the meeting have come and agree.
   std::vector<Go> start(const Meeting& meeting);
@@ -38,8 +40,12 @@ class StartedCalls {
   }
   bool is_undone(Rank rank, int communicator, std::uint64_t sequence) const;
 
+  int process_of(Rank rank) const { return processes_[static_cast<std::size_t>(rank.value)]; }
+
  private:
   std::vector<std::deque<StartedPart>> parts_;  // by rank
+  std::vector<int> processes_;                  // by rank
+  std::map<int, std::uint64_t> num_started_;    // calls, by process
 };
 
 }  // namespace lockstep::backends

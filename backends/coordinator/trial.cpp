@@ -45,7 +45,7 @@ std::chrono::milliseconds Trial::heartbeat_interval(const TrialLimits& limits) {
 Trial::Trial(const Options& options, Time start)
     : options_(options),
       ledger_(options.mesh),
-      started_(options.mesh.world()),
+      started_(options.mesh.world(), options.processes),
       ranks_(static_cast<std::size_t>(options.mesh.world())),
       now_(start),
       last_event_(start) {
@@ -168,10 +168,21 @@ void Trial::shorten(Time due) {
   if (!cut_off_ || *cut_off_ > due) cut_off_ = due;
 }
 
+// It stands in a call that one has left, or behind one: a process enqueues calls in their order.
 bool Trial::is_stuck(Rank rank) const {
   if (!of(rank).waited || started_.undone(rank).empty()) return false;
-  const std::vector<Rank>& undone = started_.undone(rank).front().call->undone;
-  return std::any_of(undone.begin(), undone.end(), [&](Rank other) { return of(other).ended; });
+  const StartedPart& next = started_.undone(rank).front();
+  const std::vector<Rank>& undone = next.call->undone;
+  if (std::any_of(undone.begin(), undone.end(), [&](Rank other) { return of(other).ended; })) {
+    return true;
+  }
+  for (int i = 0; i < world(); ++i) {
+    const auto& left = started_.undone(Rank{i});
+    if (!of(Rank{i}).ended || left.empty()) continue;
+    const bool is_of_one_process = started_.process_of(Rank{i}) == started_.process_of(rank);
+    if (is_of_one_process && left.front().go.place < next.go.place) return true;
+  }
+  return false;
 }
 
 bool Trial::can_go_on(Rank rank) const {

@@ -33,6 +33,7 @@ class Trial {
     const Mesh& mesh;
     TrialLimits limits;
     std::function<void(Rank, const Go&)> send_go;
+    std::vector<int> processes = {};  // which one serves each rank; empty: each another
   };
   Trial(const Options& options, Time start);
 

@@ -96,31 +96,17 @@ void NcclTransport::carry_out_own_message(const DueCalls& send, const DueCalls& 
   sent.last_operation = received.last_operation = num_enqueued_;
 }
 
-// All members carry out what they share in one order, so that each counts alike.
-NcclCallId NcclTransport::next_id(const DueCalls& due) {
-  const CollectiveCall& first = *due.calls.front();
-  const Group& group = due.member.group;
-  NcclCallId id{.trial = trial_, .kind = group.kind, .index = group.index};
-  if (is_message(first.kind)) {
-    const bool sends = first.kind == CollectiveKind::kSend;
-    id.from = sends ? due.member.me.value : first.peer.value;
-    id.to = sends ? first.peer.value : due.member.me.value;
-  }
-  std::uint64_t& number = num_calls_[id];
-  id.number = ++number;
-  return id;
-}
-
 void NcclTransport::enqueue(const NcclPlan& plan, const DueCalls& due) {
   retire();
   if (operations_.empty()) last_progress_ = Clock::now();
-  const NcclCallId id = next_id(due);
   const Group& group = due.member.group;
-  const std::array<Rank, 2> ends{group.ranks[static_cast<std::size_t>(std::max(id.from, 0))],
-                                 group.ranks[static_cast<std::size_t>(std::max(id.to, 0))]};
-  const bool is_own = id.from == id.to && id.from >= 0;
-  const std::span<const Rank> members =
-      id.from < 0 ? std::span<const Rank>(group.ranks) : std::span(ends).first(is_own ? 1 : 2);
+  const CollectiveCall& first = *due.calls.front();
+  const bool is_of_two = is_message(first.kind) && first.peer != due.member.me;
+  const std::array<Rank, 2> ends{
+      rank(), is_of_two ? group.ranks[static_cast<std::size_t>(first.peer.value)] : rank()};
+  const std::span<const Rank> members = is_message(first.kind)
+                                            ? std::span(ends).first(is_of_two ? 2 : 1)
+                                            : std::span<const Rank>(group.ranks);
   Operation operation{.done = connections_.take_event(), .what = to_text(due, rank())};
   const NcclPart part{.gpu = &connections_.gpu(),
                       .communicator = communicators_[static_cast<std::size_t>(group.kind)],
@@ -130,7 +116,7 @@ void NcclTransport::enqueue(const NcclPlan& plan, const DueCalls& due) {
   const Clock::time_point start = Clock::now();
   AbortUnlessDone guard(connections_);  // only then: others may be enqueueing this part till then
   try {
-    connections_.process().enqueue(id, members, part, [&] {
+    connections_.process().enqueue({.trial = trial_, .place = due.place}, members, part, [&] {
       connections_.look(start, [&] { return operation.what + " does not begin"; });
     });
   } catch (const NcclError& error) {

@@ -52,7 +52,6 @@ class NcclTransport : public OrderedTransport {
   // The transfers' stream follows what the submit does.
   Flight& follow(const SubmitId& submit);
   void enqueue(const NcclPlan& plan, const DueCalls& due);
-  NcclCallId next_id(const DueCalls& due);
   // Forgets what the GPU has done.
   void retire();
   void hold_back(Stream stream, std::uint64_t operation);
@@ -65,7 +64,6 @@ class NcclTransport : public OrderedTransport {
   const Mesh& mesh_;
   CudaDevice& device_;
   CommunicatorsByKind communicators_;
-  std::map<NcclCallId, std::uint64_t> num_calls_;  // carried out; the ids' own numbers are 0
   std::map<SubmitId, Flight> flights_;
   std::deque<Operation> operations_;
   std::uint64_t num_enqueued_ = 0;  // the number of the last operation

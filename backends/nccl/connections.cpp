@@ -215,13 +215,16 @@ bool NcclConnections::Impl::settle(const std::function<bool()>& is_done, bool ma
 
 void NcclConnections::Impl::abort() { drop(current()); }
 
-// NCCL frees what it holds once all ranks of the process have given theirs up.
+// NCCL frees what it holds once all ranks of the process have given theirs up. In one group: each
+// waits half a second for a thread of NCCL's, and so they wait at the same time.
 void NcclConnections::Impl::drop(Connected& connected) {
   connected.is_spoiled = true;
+  ncclGroupStart();
   for (auto& [partition, part] : connected.parts) {
     if (ncclComm* its = std::exchange(part, nullptr); its != nullptr) ncclCommAbort(its);
   }
   if (ncclComm* its = std::exchange(connected.world, nullptr); its != nullptr) ncclCommAbort(its);
+  ncclGroupEnd();
 }
 
 std::unique_ptr<GpuEvent> NcclConnections::Impl::take_event() {

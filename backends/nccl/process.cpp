@@ -38,6 +38,7 @@ void NcclProcess::Impl::join(std::uint64_t trial, Rank rank) {
     trial_ = trial;
     served_.clear();
     left_.clear();
+    num_enqueued_ = 0;
     meetings_.clear();  // those that still wait in one have it themselves
   }
   served_.insert({trial, rank});
@@ -77,35 +78,45 @@ void NcclProcess::Impl::enqueue(const NcclCallId& call,
   meeting->parts.push_back(part);
   const bool is_last = meeting->parts.size() == meeting->num_expected;
   if (is_last && meeting->state == State::kGathering) {
-    enqueue_all(*meeting, call, lock);
-  } else {
-    wait_for_others(*meeting, check, lock);
+    meeting->state = State::kComplete;
+    enqueue_due(lock);
   }
+  wait_for_others(*meeting, check, lock);
   if (meeting->state == State::kFailed) throw NcclError(meeting->failure);
 }
 
-// Without the lock: to connect with another process may take its time, and other calls go on.
-void NcclProcess::Impl::enqueue_all(Meeting& meeting, const NcclCallId& call, Lock& lock) {
-  meeting.state = State::kEnqueueing;
-  lock.unlock();
-  State state = State::kEnqueued;
-  try {
-    enqueue_parts_(meeting.parts);
-  } catch (const std::exception& error) {
-    meeting.failure = error.what();
-    state = State::kFailed;
+// One call after the other, whosever it is; without the lock, for to connect with another process
+// may take its time.
+void NcclProcess::Impl::enqueue_due(Lock& lock) {
+  while (!is_enqueueing_) {
+    const auto next = meetings_.find({.trial = trial_, .place = num_enqueued_ + 1});
+    if (next == meetings_.end() || next->second->state != State::kComplete) return;
+    const std::shared_ptr<Meeting> meeting = next->second;
+    const NcclCallId call = next->first;
+    meeting->state = State::kEnqueueing;
+    is_enqueueing_ = true;
+    lock.unlock();
+    State state = State::kEnqueued;
+    try {
+      enqueue_parts_(meeting->parts);
+    } catch (const std::exception& error) {
+      meeting->failure = error.what();
+      state = State::kFailed;
+    }
+    lock.lock();
+    is_enqueueing_ = false;
+    if (call.trial == trial_) ++num_enqueued_;
+    meeting->state = state;
+    meetings_.erase(call);
+    meeting->changed.notify_all();
   }
-  lock.lock();
-  meeting.state = state;
-  meetings_.erase(call);
-  meeting.changed.notify_all();
 }
 
 // Whoever leaves takes its part along, so that the call must not be enqueued any more; while that
 // is under way, nobody leaves.
 void NcclProcess::Impl::depart(Meeting& meeting, Lock& lock) {
   meeting.changed.wait(lock, [&] { return meeting.state != State::kEnqueueing; });
-  if (meeting.state == State::kGathering) meeting.state = State::kGivenUp;
+  if (!meeting.has_ended()) meeting.state = State::kGivenUp;
 }
 
 void NcclProcess::Impl::wait_for_others(Meeting& meeting,

@@ -2,8 +2,10 @@
 //
 // The streams of a process share a few queues of the GPU, each first in, first out. Were one rank's
 // part of a call enqueued, and what follows it, before another rank's part, the one that follows
-// could stand in a queue before the part that it waits for: a deadlock on the GPU. So the last to
-// come enqueues all parts, and nobody goes on before that.
+// could stand in a queue before the part that it waits for: a deadlock on the GPU. So all parts of
+// a call are enqueued together, once all have come, and nobody goes on before that. And calls are
+// enqueued in the coordinator's order, the same in every process: else two calls among two
+// processes could each stand behind what waits for the other.
 #pragma once
 
 #include <compare>
@@ -36,14 +38,10 @@ struct NcclPart {
   GpuEvent* done = nullptr;  // recorded once all is enqueued
 };
 
-// A call, as all of its members name it.
+// A call, as all of its members in this process name it.
 struct NcclCallId {
   std::uint64_t trial = 0;
-  GroupKind kind = GroupKind::kWorld;
-  int index = 0;  // of the group, among its kind
-  int from = -1;  // members at the ends of a message
-  int to = -1;
-  std::uint64_t number = 0;  // of such calls, in the coordinator's order
+  std::uint64_t place = 0;  // among the trial's calls in this process, from 1
   auto operator<=>(const NcclCallId&) const = default;
 };
 
@@ -57,9 +55,9 @@ struct NcclProcess::Impl {
   void join(std::uint64_t trial, Rank rank);
   void leave(std::uint64_t trial, Rank rank);
 
-  // Returns once the parts of all of the members that this process serves are enqueued; the last
-  // one to come does it. NcclError where that fails, to all of them. A call that one of them has
-  // left is never enqueued: whoever comes to it stays until `check` throws.
+  // Returns once the parts of all of the members that this process serves are enqueued, after those
+  // of the calls before it. NcclError where that fails, to all of them. A call that one of them has
+  // left is never enqueued, nor is any after it: whoever comes to one stays until `check` throws.
   //
   // `check` is called while others are waited for. What it throws is thrown on once nobody else
   // uses the part: until then `check` must leave alone what the part refers to.
@@ -68,11 +66,11 @@ struct NcclProcess::Impl {
                const NcclPart& part,
                const std::function<void()>& check);
 
-  // Calls to which not all have come, of the latest trial.
+  // Calls that are not enqueued, of the latest trial.
   std::size_t num_meetings();
 
  private:
-  enum class State { kGathering, kEnqueueing, kEnqueued, kFailed, kGivenUp };
+  enum class State { kGathering, kComplete, kEnqueueing, kEnqueued, kFailed, kGivenUp };
   struct Meeting {
     State state = State::kGathering;
     std::vector<NcclPart> parts;
@@ -85,13 +83,15 @@ struct NcclProcess::Impl {
   using Lock = std::unique_lock<std::mutex>;
 
   std::shared_ptr<Meeting> meeting_of(const NcclCallId& call, std::span<const Rank> members);
-  void enqueue_all(Meeting& meeting, const NcclCallId& call, Lock& lock);
+  void enqueue_due(Lock& lock);
   void depart(Meeting& meeting, Lock& lock);
   void wait_for_others(Meeting& meeting, const std::function<void()>& check, Lock& lock);
 
   EnqueueParts enqueue_parts_;
   std::mutex mutex_;
-  std::uint64_t trial_ = 0;                          // the latest
+  std::uint64_t trial_ = 0;         // the latest
+  std::uint64_t num_enqueued_ = 0;  // of its calls
+  bool is_enqueueing_ = false;
   std::set<std::pair<std::uint64_t, Rank>> served_;  // by trial
   std::set<std::pair<std::uint64_t, Rank>> left_;
   std::map<NcclCallId, std::shared_ptr<Meeting>> meetings_;

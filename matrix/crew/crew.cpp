@@ -42,10 +42,15 @@ std::optional<std::string> why_no_crew(const Case& c, const std::string& library
 sim::TrialResult Crew::run(const Case& c, const std::string& request) {
   const Mesh mesh(c.layout);
   const std::vector<SeatId> seats = take_seats(mesh.world());
+  std::vector<int> processes;
+  for (const SeatId& id : seats) processes.push_back(seats_.process_of(id.seat));
   backends::TrialOutcome outcome = coordinator_.run(
-      mesh, seats, request, {.stall = milliseconds(timeout_s_ / 2.0)}, [this](const SeatId& id) {
-        return end(id);
-      });
+      mesh,
+      seats,
+      request,
+      {.stall = milliseconds(timeout_s_ / 2.0)},
+      [this](const SeatId& id) { return end(id); },
+      processes);
   sim::TrialResult trial{.c = c,
                          .ranks = std::vector<RankResult>(seats.size()),
                          .cluster = {.findings = std::move(outcome.findings),

@@ -56,13 +56,17 @@ backends::TrialOutcome run_coordinated_ranks(const Mesh& mesh,
   const bool all_here =
       coordinator.wait_for_seats(seats, std::chrono::seconds(20), [] { return false; });
   LOCKSTEP_CHECK(all_here, "a rank's thread has not reached the coordinator");
+  const std::vector<int> one_process(seats.size(), 0);
   backends::TrialOutcome outcome;
   for (int trial = 0; trial < options.num_trials; ++trial) {
     if (!outcome.findings.empty() && !options.past_findings) break;
-    outcome =
-        coordinator.run(mesh, seats, {}, {.stall = options.stall}, [](const backends::SeatId&) {
-          return "its thread ended";
-        });
+    outcome = coordinator.run(
+        mesh,
+        seats,
+        {},
+        {.stall = options.stall},
+        [](const backends::SeatId&) { return "its thread ended"; },
+        options.one_process ? one_process : std::vector<int>{});
   }
   return outcome;
 }

@@ -18,6 +18,7 @@ struct CoordinatedOptions {
   // findings is the last, unless `past_findings`: then every rank must have ended by itself.
   int num_trials = 1;
   bool past_findings = false;
+  bool one_process = false;  // calls are put in order for all ranks together, as of one process
 };
 
 // One trial's program on this thread.

@@ -47,7 +47,8 @@ backends::TrialOutcome run_nccl_ranks(const Layout& layout,
                                make_server,
                                {.stall = options.stall,
                                 .num_trials = options.num_trials,
-                                .past_findings = options.past_findings});
+                                .past_findings = options.past_findings,
+                                .one_process = !options.apart});
 }
 
 backends::TrialOutcome run_nccl_ranks(int tp,

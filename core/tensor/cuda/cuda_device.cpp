@@ -74,6 +74,15 @@ void CudaDevice::allocate(Storage& storage, const Queue& queue) {
   poison_on_gpu(storage.data(), storage.num_bytes(), queue.lane->stream);
 }
 
+// Runs in destructors, and so never throws: after a fault of the GPU nothing can be freed, and that
+// was told before. Memory was allocated on its stream, which is there.
+void CudaDevice::release(Storage& storage, Stream stream) {
+  if (storage.data() == nullptr) return;
+  cudaSetDevice(gpu_.ordinal());
+  cudaFreeAsync(storage.data(), stream_of(queues_[static_cast<std::size_t>(stream.value)]->lane));
+  storage.set_data(nullptr);
+}
+
 // A wait that may be given up polls: a blocking one could never be.
 void CudaDevice::wait_on_host(const Queue& queue, std::string_view label) {
   constexpr int kPollsBetweenWatches = 64;
@@ -86,7 +95,10 @@ void CudaDevice::wait_on_host(const Queue& queue, std::string_view label) {
     if (watch_) watch_();
     std::this_thread::yield();
   }
-  if (state != cudaSuccess) check_cuda(state, "waiting for what " + at(label) + " reads");
+  if (state == cudaSuccess) return;
+  check_cuda(state,
+             "waiting for what " + at(label) +
+                 " reads, where what any rank launched on this GPU before may have failed");
 }
 
 void CudaDevice::finish() {
@@ -97,6 +109,10 @@ void CudaDevice::finish() {
 }
 
 Ticket CudaDevice::launch(const Launch& launch) {
+  if (launch.kind == LaunchKind::kFree) {
+    release(*launch.writes[0].storage, launch.stream);
+    return {};
+  }
   gpu_.enter();
   Queue& queue = queue_of(launch.stream);
   const LaunchTarget target{.native_stream = queue.lane->stream, .products = &queue.lane->products};
@@ -115,13 +131,8 @@ Ticket CudaDevice::launch(const Launch& launch) {
     case LaunchKind::kAllocate:
       allocate(*launch.writes[0].storage, queue);
       break;
-    case LaunchKind::kFree: {
-      Storage& storage = *launch.writes[0].storage;
-      // Runs in destructors: after a fault of the GPU nothing can be freed, and it was told before.
-      if (storage.data() != nullptr) cudaFreeAsync(storage.data(), stream_of(queue.lane));
-      storage.set_data(nullptr);
-      return {};
-    }
+    case LaunchKind::kFree:
+      break;  // above
   }
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) {
     check_cuda(error, at(launch.label));

@@ -47,6 +47,7 @@ class CudaDevice : public Device {
   Queue& queue_of(Stream stream);
   void wait_on_host(const Queue& queue, std::string_view label);
   void allocate(Storage& storage, const Queue& queue);
+  void release(Storage& storage, Stream stream);
 
   Gpu& gpu_;
   std::vector<std::unique_ptr<Queue>> queues_;  // by stream

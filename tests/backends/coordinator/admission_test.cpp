@@ -77,7 +77,7 @@ TEST(Admission, AnotherVersionIsToldSo) {
     world.serve(0, 0, kReturns);
   });
   EXPECT_EQ(messages(world.run()), "");
-  EXPECT_NE(answer.find("it speaks version 99 of the protocol, this coordinator 2"),
+  EXPECT_NE(answer.find("it speaks version 99 of the protocol, this coordinator 3"),
             std::string::npos)
       << answer;
 }

@@ -50,8 +50,10 @@ TEST(Protocol, AGroupAndAGoKeepTheirNumbers) {
   const Group group{.kind = GroupKind::kTpDp, .index = 3, .ranks = {Rank{2}, Rank{5}}};
   const std::string connect = payload_of(frame_of(FromRank(Connect{.group = group})));
   EXPECT_EQ(std::get<Connect>(rank_message(connect)).group, group);
-  const Go go{.communicator = 1, .sequence = 1'000'000'000'000, .message = -1};
-  EXPECT_EQ(std::get<Go>(coordinator_message(payload_of(frame_of(FromCoordinator(go))))), go);
+  const Go go{.communicator = 1, .sequence = 1'000'000'000'000, .message = -1, .place = 7};
+  const FromCoordinator message = coordinator_message(payload_of(frame_of(FromCoordinator(go))));
+  EXPECT_EQ(std::get<Go>(message), go);
+  EXPECT_EQ(std::get<Go>(message).place, 7U);
 }
 
 TEST(Protocol, AnOrderKeepsAllThatARankIsTold) {

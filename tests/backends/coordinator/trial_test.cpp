@@ -27,7 +27,8 @@ using std::chrono::seconds;
 // Two ranks, or more, with one communicator each.
 class TrialTest : public testing::Test {
  protected:
-  explicit TrialTest(const LayoutSizes& sizes = {.tp = 2}) : mesh_(layout_of(sizes)) {
+  explicit TrialTest(const LayoutSizes& sizes = {.tp = 2}, const std::vector<int>& processes = {})
+      : mesh_(layout_of(sizes)), processes_(processes) {
     for (int rank = 0; rank < mesh_.world(); ++rank) {
       say(rank, Connect{.group = *mesh_.group_of(GroupKind::kTp, Rank{rank})});
     }
@@ -56,11 +57,13 @@ class TrialTest : public testing::Test {
   std::vector<Finding> findings() { return trial_.finish(now_).findings; }
 
   Mesh mesh_;
+  std::vector<int> processes_;
   Trial::Time now_;
   std::vector<std::pair<int, Go>> gos_;
   Trial trial_{{.mesh = mesh_,
                 .limits = {.stall = seconds(30)},
-                .send_go = [this](Rank rank, const Go& go) { gos_.emplace_back(rank.value, go); }},
+                .send_go = [this](Rank rank, const Go& go) { gos_.emplace_back(rank.value, go); },
+                .processes = processes_},
                now_};
   std::map<int, std::uint64_t> num_submits_;
 };
@@ -74,6 +77,39 @@ class TrialOfTwoGroups : public TrialTest {
  protected:
   TrialOfTwoGroups() : TrialTest({.tp = 2, .dp = 2}) {}
 };
+
+// Ranks 0 and 1 are tp#0, ranks 2 and 3 tp#1; a process serves all but rank 3.
+class TrialOfTwoProcesses : public TrialTest {
+ protected:
+  TrialOfTwoProcesses() : TrialTest({.tp = 2, .dp = 2}, {0, 0, 0, 1}) {}
+};
+
+class TrialOfOneProcess : public TrialTest {
+ protected:
+  TrialOfOneProcess() : TrialTest({.tp = 2, .dp = 2}, {0, 0, 0, 0}) {}
+};
+
+TEST_F(TrialOfTwoProcesses, RanksAreToldTheOrderOfTheCallsThatTheirProcessTakesPartIn) {
+  for (const int rank : {2, 3, 0, 1}) call(rank, "a.b");
+  std::map<int, std::uint64_t> place;
+  for (const auto& [rank, go] : gos_) place[rank] = go.place;
+  EXPECT_EQ(place, (std::map<int, std::uint64_t>{{0, 2}, {1, 2}, {2, 1}, {3, 1}}));
+}
+
+// A process carries calls out in their order: what comes after the one that rank 0 has left cannot
+// begin.
+TEST_F(TrialOfOneProcess, NobodyWaitsForTheStallLimitBehindACallThatOneHasLeft) {
+  submit(0, "a.b");
+  for (const int rank : {1, 2, 3}) call(rank, "a.b");
+  end(0, EndKind::kThrew, "a planted error");
+  now_ += milliseconds(2500);
+  for (const int rank : {1, 2, 3}) say(rank, Heartbeat{});
+  ASSERT_TRUE(is_over());
+  const auto found = findings();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.front().kind, FindingKind::kRankError);
+  EXPECT_EQ(found.front().ranks, (std::vector<Rank>{Rank{0}}));
+}
 
 TEST_F(TrialTest, TellsAllMembersToGoWhenTheLastHasCome) {
   call(0, "a.b");

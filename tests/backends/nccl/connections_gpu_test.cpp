@@ -77,8 +77,8 @@ Seen run_trials(int num_trials, const std::function<void(const Seat&)>& program)
           {.number = order.number, .num_set_ups = connections->impl().num_set_ups()});
     };
   };
-  seen.outcome =
-      run_coordinated_ranks(mesh, make_server, {.num_trials = num_trials, .past_findings = true});
+  seen.outcome = run_coordinated_ranks(
+      mesh, make_server, {.num_trials = num_trials, .past_findings = true, .one_process = true});
   return seen;
 }
 

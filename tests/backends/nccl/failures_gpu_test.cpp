@@ -192,7 +192,7 @@ TEST(NcclFailure, OfAThreadThatEndsBeforeTheSetUpNamesItsRank) {
           client, *connections, {.order = order, .mesh = mesh, .device = device});
     };
   };
-  const TrialOutcome outcome = run_coordinated_ranks(mesh, make_server, {});
+  const TrialOutcome outcome = run_coordinated_ranks(mesh, make_server, {.one_process = true});
   expect_named(outcome, FindingKind::kLost, 3);
   expect_that_the_next_trial_works(4);
 }

@@ -42,7 +42,7 @@ std::vector<PlannedCall> draw_calls(int num, std::uint64_t trial, unsigned seed)
         if ((chosen >> static_cast<unsigned>(rank) & 1U) != 0) call.members.push_back({rank});
       }
     }
-    call.id = {.trial = trial, .index = i % 7, .number = static_cast<std::uint64_t>(i)};
+    call.id = {.trial = trial, .place = static_cast<std::uint64_t>(i) + 1};
     calls.push_back(call);
   }
   return calls;
@@ -61,6 +61,7 @@ class NcclMeetings : public testing::Test {
       if (static_cast<RankState*>(part.stream)->call != number) ++num_wrong;
     }
     if (number < 0) ++num_wrong;
+    if (latest.exchange(number) >= number) ++num_wrong;  // out of order
     std::this_thread::yield();
     const std::lock_guard guard(mutex);
     sizes[number].push_back(parts.size());
@@ -78,7 +79,7 @@ class NcclMeetings : public testing::Test {
         if (std::find(call.members.begin(), call.members.end(), Rank{rank}) == call.members.end()) {
           continue;
         }
-        const auto number = static_cast<std::int64_t>(call.id.number);
+        const auto number = static_cast<std::int64_t>(call.id.place) - 1;
         if (number >= leaves_at) throw RankCancelled{};
         state.call = number;
         process.enqueue(call.id, call.members, {.stream = &state}, [&] {
@@ -97,6 +98,7 @@ class NcclMeetings : public testing::Test {
     constexpr std::int64_t kNever = std::int64_t{1} << 62U;
     is_over = false;
     sizes.clear();
+    latest = -1;
     for (int rank = 0; rank < kNumRanks; ++rank) process.join(calls.front().id.trial, {rank});
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < kNumRanks; ++rank) {
@@ -109,6 +111,7 @@ class NcclMeetings : public testing::Test {
   std::array<RankState, kNumRanks> states;
   std::atomic<bool> is_over = false;
   std::atomic<int> num_wrong = 0;
+  std::atomic<std::int64_t> latest = -1;  // the number of the call enqueued last
   std::mutex mutex;
   std::map<std::int64_t, std::vector<std::size_t>> sizes;  // of parts, by call
   NcclProcess::Impl process{[this](std::span<const NcclPart> parts) { enqueue(parts); }};
@@ -120,7 +123,7 @@ TEST_F(NcclMeetings, OfThousandsOfCallsAreEachEnqueuedOnceWithAllParts) {
   EXPECT_EQ(num_wrong, 0);
   ASSERT_EQ(sizes.size(), calls.size());
   for (const PlannedCall& call : calls) {
-    EXPECT_EQ(sizes[static_cast<std::int64_t>(call.id.number)],
+    EXPECT_EQ(sizes[static_cast<std::int64_t>(call.id.place) - 1],
               std::vector<std::size_t>{call.members.size()});
   }
   EXPECT_EQ(process.num_meetings(), 0U);

@@ -36,8 +36,8 @@ std::vector<Rank> ranks(const std::vector<int>& values) {
   return all;
 }
 
-NcclCallId call_id(std::uint64_t number, int index = 0, std::uint64_t trial = kTrial) {
-  return {.trial = trial, .kind = GroupKind::kTp, .index = index, .number = number};
+NcclCallId call_id(std::uint64_t place, std::uint64_t trial = kTrial) {
+  return {.trial = trial, .place = place};
 }
 
 void no_check() {}
@@ -110,7 +110,7 @@ TEST_F(NcclMeeting, EnqueuesAllPartsInOneGoByTheLastToComeWhicheverThatIs) {
   join({0, 1, 2});
   for (int last = 0; last < 3; ++last) {
     std::vector<std::unique_ptr<Waiting>> others;
-    const NcclCallId call = call_id(static_cast<std::uint64_t>(last));
+    const NcclCallId call = call_id(static_cast<std::uint64_t>(last) + 1);
     on_enqueue = [&, here = std::this_thread::get_id()](Parts parts) {
       EXPECT_EQ(std::this_thread::get_id(), here);
       EXPECT_EQ(parts.size(), 3U);
@@ -141,20 +141,22 @@ TEST_F(NcclMeeting, LetsNobodyGoOnBeforeAllIsEnqueued) {
   EXPECT_EQ(num_enqueued, 1);
 }
 
-TEST_F(NcclMeeting, WaitsForNoOtherCall) {
+// Two processes that enqueued two calls in different orders could each have one behind what waits
+// for the other.
+TEST_F(NcclMeeting, EnqueuesCallsInTheOrderOfTheirPlacesWhicheverIsCompleteFirst) {
   join({0, 1, 2, 3});
-  Waiting first([&](const auto& check) { come(0, call_id(1, 0), {0, 1}, check); });
-  Waiting third([&](const auto& check) { come(2, call_id(1, 1), {2, 3}, check); });
-  come(3, call_id(1, 1), {2, 3});
+  std::vector<std::set<int>> enqueued;
+  on_enqueue = [&](Parts parts) { enqueued.push_back(ranks_of(parts)); };
+  Waiting third([&](const auto& check) { come(2, call_id(2), {2, 3}, check); });
+  Waiting fourth([&](const auto& check) { come(3, call_id(2), {2, 3}, check); });
+  Waiting first([&](const auto& check) { come(0, call_id(1), {0, 1}, check); });
+  fourth.wait_for_checks(100);
+  EXPECT_EQ(num_enqueued, 0) << "complete, but not its turn";
+  come(1, call_id(1), {0, 1});
   third.thread.join();
-  EXPECT_EQ(num_enqueued, 1) << "while a call gathers";
-  on_enqueue = [&](Parts parts) {
-    if (ranks_of(parts).contains(2)) return;
-    Waiting again([&](const auto& check) { come(2, call_id(2, 1), {2, 3}, check); });
-    come(3, call_id(2, 1), {2, 3});
-  };
-  come(1, call_id(1, 0), {0, 1});
-  EXPECT_EQ(num_enqueued, 3) << "while a call is being enqueued";
+  fourth.thread.join();
+  first.thread.join();
+  EXPECT_EQ(enqueued, (std::vector<std::set<int>>{{0, 1}, {2, 3}}));
 }
 
 TEST_F(NcclMeeting, DoesNotWaitForMembersThatOtherProcessesServe) {
@@ -213,11 +215,13 @@ TEST_F(NcclMeeting, KeepsOneThatGivesUpUntilItsPartIsEnqueued) {
 
 TEST_F(NcclMeeting, TellsAFailureToAllAndGoesOnWithTheNextCall) {
   join({0, 1, 2});
+  std::uint64_t place = 0;
   for (const std::string text : {"enqueueing: NCCL: out of order", ""}) {
+    ++place;
     on_enqueue = [&](Parts) { throw std::runtime_error(text); };
-    Waiting first([&](const auto& check) { come(0, call_id(1), {0, 1, 2}, check); });
-    Waiting second([&](const auto& check) { come(1, call_id(1), {0, 1, 2}, check); });
-    EXPECT_THROW(come(2, call_id(1), {0, 1, 2}), NcclError);
+    Waiting first([&](const auto& check) { come(0, call_id(place), {0, 1, 2}, check); });
+    Waiting second([&](const auto& check) { come(1, call_id(place), {0, 1, 2}, check); });
+    EXPECT_THROW(come(2, call_id(place), {0, 1, 2}), NcclError);
     first.thread.join();
     second.thread.join();
     EXPECT_EQ(first.failure, text);
@@ -225,8 +229,8 @@ TEST_F(NcclMeeting, TellsAFailureToAllAndGoesOnWithTheNextCall) {
   }
   EXPECT_EQ(process.num_meetings(), 0U);
   on_enqueue = [](Parts) {};
-  Waiting first([&](const auto& check) { come(0, call_id(2), {0, 1}, check); });
-  come(1, call_id(2), {0, 1});
+  Waiting first([&](const auto& check) { come(0, call_id(3), {0, 1}, check); });
+  come(1, call_id(3), {0, 1});
   EXPECT_EQ(num_enqueued, 1);
 }
 
@@ -247,20 +251,17 @@ TEST_F(NcclMeeting, OfACallThatARankHasLeftIsNeverEnqueued) {
   EXPECT_TRUE(first.was_cancelled);
   EXPECT_TRUE(last.was_cancelled);
   EXPECT_EQ(num_enqueued, 0);
-  Waiting next([&](const auto& looks) { come(0, call_id(1, 1), {0, 2}, looks); });
-  come(2, call_id(1, 1), {0, 2});
-  EXPECT_EQ(num_enqueued, 1) << "a call of which it is no member";
 }
 
 TEST_F(NcclMeeting, ForgetsTrialsWithTheNextOne) {
   for (std::uint64_t trial = 1; trial <= 5; ++trial) {
     join({0, 1}, trial);
     EXPECT_EQ(process.num_meetings(), 0U);
-    Waiting first([&](const auto& check) { come(0, call_id(1, 0, trial), {0, 1}, check); });
-    come(1, call_id(1, 0, trial), {0, 1});
+    Waiting first([&](const auto& check) { come(0, call_id(1, trial), {0, 1}, check); });
+    come(1, call_id(1, trial), {0, 1});
     EXPECT_EQ(num_enqueued, static_cast<int>(trial));
     const auto give_up = [] { throw RankCancelled{}; };
-    EXPECT_THROW(come(0, call_id(2, 0, trial), {0, 1}, give_up), RankCancelled);
+    EXPECT_THROW(come(0, call_id(2, trial), {0, 1}, give_up), RankCancelled);
     EXPECT_EQ(process.num_meetings(), 1U);
     process.leave(trial, {0});
     process.leave(trial, {1});

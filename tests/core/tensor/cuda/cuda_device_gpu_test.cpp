@@ -203,7 +203,7 @@ TEST_F(CudaDeviceTest, AFaultOfAKernelIsToldWhereItIsWaitedForAndTheGpuIsLost) {
   };
   EXPECT_EXIT(fault_and_tell(),
               testing::ExitedWithCode(3),
-              "told: waiting for what 'test.read' reads: .*illegal memory access");
+              "told: waiting for what 'test.read' reads, where .*: .*illegal memory access");
 }
 
 TEST_F(CudaDeviceTest, AGpuThatWorksIsNotLost) { EXPECT_FALSE(gpu_.is_lost()); }
