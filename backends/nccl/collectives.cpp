@@ -4,6 +4,8 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
+#include <list>
+#include <map>
 #include <string>
 
 #include "backends/nccl/api.h"
@@ -71,8 +73,13 @@ ncclResult_t begin_all(std::span<const NcclPart> parts) {
   return ncclSuccess;
 }
 
-// A group that was begun must be ended, or the thread stays in it.
+// A group that was begun must be ended, or the thread stays in it. No rank of this process launches
+// anything while some parts are enqueued and others are not.
 void enqueue_group(std::span<const NcclPart> parts) {
+  std::map<int, Gpu*> gpus;  // closed in one order
+  for (const NcclPart& part : parts) gpus[part.gpu->ordinal()] = part.gpu;
+  std::list<LaunchGate::Closed> closed;
+  for (const auto& [ordinal, gpu] : gpus) closed.emplace_back(gpu->gate());
   check_nccl(ncclGroupStart(), "beginning a group");
   const ncclResult_t begun = begin_all(parts);
   const ncclResult_t ended = ncclGroupEnd();

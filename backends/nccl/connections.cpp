@@ -105,6 +105,7 @@ CommunicatorsByKind NcclConnections::Impl::begin_trial(const TrialOrder& order, 
     const int incarnation = is_full ? connected.incarnation + 1 : 0;
     connected = {.lineup = order.lineup, .incarnation = incarnation, .world = nullptr, .parts = {}};
   }
+  const int num_before = num_set_ups_;
   CommunicatorsByKind by_kind{};
   for (int i = 0; i < kNumGroupKinds; ++i) {
     const Partition partition = partition_of(mesh, static_cast<GroupKind>(i));
@@ -112,14 +113,22 @@ CommunicatorsByKind NcclConnections::Impl::begin_trial(const TrialOrder& order, 
     if (connected.world == nullptr) connect_world(order);
     by_kind[static_cast<std::size_t>(i)] = communicator_of(partition);
   }
+  // Set-up may make a thread wait for all that runs on the GPU: nobody calls before all have done.
+  if (num_set_ups_ > num_before) {
+    meet(fmt::format("{}/with {} parts", key_of(order), connected.parts.size()), order);
+  }
   return by_kind;
+}
+
+std::string NcclConnections::Impl::key_of(const TrialOrder& order) {
+  return fmt::format("nccl/{}/{}/{}", order.world, current().lineup, current().incarnation);
 }
 
 void NcclConnections::Impl::connect_world(const TrialOrder& order) {
   Connected& connected = current();
   const std::string doing =
       fmt::format("rank {}: setting NCCL up among {} ranks on GPUs", order.rank.value, order.world);
-  const std::string key = fmt::format("nccl/{}/{}", connected.lineup, connected.incarnation);
+  const std::string key = key_of(order);
   ncclUniqueId id;
   if (order.rank.value == 0) {
     check_nccl(ncclGetUniqueId(&id), doing);

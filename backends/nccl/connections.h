@@ -74,6 +74,7 @@ struct NcclConnections::Impl {
 
   Connected& current() { return by_world_[world_size_]; }
   void connect_world(const TrialOrder& order);
+  std::string key_of(const TrialOrder& order);
   void meet(const std::string& key, const TrialOrder& order);
   ncclComm* communicator_of(const Partition& partition);
   void split(const Partition& partition, ncclComm*& part);

@@ -44,7 +44,9 @@ struct LoneRank {
   Communicators communicators{transport, mesh, Rank{0}};
 };
 
-void run_steps(benchmark::State& state, LoneRank& rank) {
+// As in a trial: every tensor that a check looks at is read back.
+void BM_StepOnCuda(benchmark::State& state) {
+  LoneRank rank(static_cast<Precision>(state.range(0)));
   const RankContext context = rank.context();
   Trainer trainer(context, rank.c, rank.plans);
   std::int64_t step = 0;
@@ -55,19 +57,6 @@ void run_steps(benchmark::State& state, LoneRank& rank) {
   }
 }
 
-// As in a trial: every tensor that a check looks at is read back.
-void BM_ObservedStepOnCuda(benchmark::State& state) {
-  LoneRank rank(static_cast<Precision>(state.range(0)));
-  run_steps(state, rank);
-}
-
-// Of the traced activations none is read back; gradients, parameters and state are.
-void BM_StepOnCuda(benchmark::State& state) {
-  LoneRank rank(static_cast<Precision>(state.range(0)));
-  rank.plans.activations.clear();
-  run_steps(state, rank);
-}
-
 void each_precision(benchmark::internal::Benchmark* bench) {
   bench->ArgName("f64_f32_bf16");
   for (const Precision precision : {Precision::kF64, Precision::kF32, Precision::kBF16}) {
@@ -76,7 +65,6 @@ void each_precision(benchmark::internal::Benchmark* bench) {
   bench->Unit(benchmark::kMillisecond)->UseRealTime();
 }
 
-BENCHMARK(BM_ObservedStepOnCuda)->Apply(each_precision);
 BENCHMARK(BM_StepOnCuda)->Apply(each_precision);
 
 }  // namespace

@@ -12,6 +12,12 @@ namespace {
 
 using Program = std::function<void(TestRank&)>;
 
+// What a rank that is served apart shares with no other.
+struct OwnProcess {
+  std::optional<Gpu> gpu;
+  backends::NcclProcess process;
+};
+
 }  // namespace
 
 std::string prepare_nccl_ranks() {
@@ -28,14 +34,15 @@ backends::TrialOutcome run_nccl_ranks(const Layout& layout,
   Gpu& gpu = options.gpu != nullptr ? *options.gpu : own_gpu.emplace(0);
   backends::NcclProcess process;
   const MakeServer make_server = [&](backends::CoordinatorClient& client) -> ServeOrder {
-    const auto own_process = std::make_shared<backends::NcclProcess>();
+    const auto own = std::make_shared<OwnProcess>();
+    Gpu& its_gpu = options.apart ? own->gpu.emplace(0) : gpu;
     const auto connections = std::make_shared<backends::NcclConnections>(
-        options.apart ? *own_process : process,
+        options.apart ? own->process : process,
         client,
-        gpu,
+        its_gpu,
         backends::NcclConnections::Options{.timeout = options.timeout, .shares_gpu = true});
-    return [&, own_process, connections](const backends::TrialOrder& order) {
-      CudaDevice device(gpu);
+    return [&, own, connections](const backends::TrialOrder& order) {
+      CudaDevice device(its_gpu);
       const auto transport = backends::make_nccl_transport(
           client, *connections, {.order = order, .mesh = mesh, .device = device});
       TestRank rank{.rank = order.rank, .transport = *transport, .device = device, .mesh = mesh};

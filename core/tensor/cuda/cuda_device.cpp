@@ -46,6 +46,7 @@ CudaDevice::Queue& CudaDevice::queue_of(Stream stream) {
   if (queues_[index] == nullptr) {
     auto queue = std::make_unique<Queue>();
     queue->device = this;
+    const LaunchGate::Pass pass(gpu_.gate());
     queue->lane = &gpu_.take_lane();
     queues_[index] = std::move(queue);
   }
@@ -115,29 +116,25 @@ Ticket CudaDevice::launch(const Launch& launch) {
   }
   gpu_.enter();
   Queue& queue = queue_of(launch.stream);
-  const LaunchTarget target{.native_stream = queue.lane->stream, .products = &queue.lane->products};
-  switch (launch.kind) {
-    case LaunchKind::kHostRead:
-      wait_on_host(queue, launch.label);
-      [[fallthrough]];
-    case LaunchKind::kKernel:
-      launch.body(target);
-      break;
-    case LaunchKind::kWait:
-      if (launch.ticket.source != nullptr) {
-        launch.ticket.source->wait(launch.ticket.sequence, launch.stream, launch.label);
-      }
-      break;
-    case LaunchKind::kAllocate:
-      allocate(*launch.writes[0].storage, queue);
-      break;
-    case LaunchKind::kFree:
-      break;  // above
+  const Ticket ticket{.source = &queue, .sequence = ++queue.num_launches};
+  if (launch.kind == LaunchKind::kWait) {
+    // Outside the gate: what is waited for may have to close it.
+    if (launch.ticket.source != nullptr) {
+      launch.ticket.source->wait(launch.ticket.sequence, launch.stream, launch.label);
+    }
+    return ticket;
+  }
+  if (launch.kind == LaunchKind::kHostRead) wait_on_host(queue, launch.label);
+  const LaunchGate::Pass pass(gpu_.gate());
+  if (launch.kind == LaunchKind::kAllocate) {
+    allocate(*launch.writes[0].storage, queue);
+  } else {
+    launch.body({.native_stream = queue.lane->stream, .products = &queue.lane->products});
   }
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) {
     check_cuda(error, at(launch.label));
   }
-  return {.source = &queue, .sequence = ++queue.num_launches};
+  return ticket;
 }
 
 }  // namespace lockstep

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/tensor/cuda/launch_gate.h"
+
 namespace lockstep {
 
 // A call of CUDA failed, or work on the GPU did: one sentence with what was under way.
@@ -52,6 +54,8 @@ class Gpu {
 
   // Makes it the one that the calling thread's CUDA calls mean.
   void enter() const;
+  // What every launch passes, and is closed while a collective is enqueued.
+  LaunchGate& gate() { return gate_; }
   // One that nobody else uses. Given back, work may still be under way on it.
   Lane& take_lane();
   void give_back(Lane& lane);
@@ -61,6 +65,7 @@ class Gpu {
 
  private:
   int ordinal_;
+  LaunchGate gate_;
   std::mutex mutex_;
   std::vector<Lane*> free_lanes_;
   std::vector<std::unique_ptr<Lane>> lanes_;
