@@ -7,7 +7,6 @@
 #include <atomic>
 #include <map>
 #include <mutex>
-#include <random>
 #include <span>
 #include <stdexcept>
 #include <thread>
@@ -15,6 +14,7 @@
 
 #include "backends/nccl/process.h"
 #include "core/base/errors.h"
+#include "core/base/random.h"
 
 namespace lockstep::test {
 namespace {
@@ -30,14 +30,14 @@ struct PlannedCall {
   std::vector<Rank> members;  // two at least
 };
 
-std::vector<PlannedCall> draw_calls(int num, std::uint64_t trial, unsigned seed) {
-  std::mt19937 random(seed);
+std::vector<PlannedCall> draw_calls(int num, std::uint64_t trial, std::uint64_t seed) {
+  std::uint64_t num_draws = 0;
   std::vector<PlannedCall> calls;
   for (int i = 0; i < num; ++i) {
     PlannedCall call;
     while (call.members.size() < 2) {
       call.members.clear();
-      const std::uint64_t chosen = random();
+      const std::uint64_t chosen = random_bits(seed, trial, num_draws++);
       for (int rank = 0; rank < kNumRanks; ++rank) {
         if ((chosen >> static_cast<unsigned>(rank) & 1U) != 0) call.members.push_back({rank});
       }
