@@ -16,6 +16,12 @@ std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
+// 0 where there is none.
+int driver_version() {
+  int version = 0;
+  return cudaDriverGetVersion(&version) == cudaSuccess ? version : 0;
+}
+
 // What was freed stays in the pool. A block is used again on another stream only once that is known
 // to be safe: a wait that the pool puts between two ranks' streams could close a circle with a
 // collective's.
@@ -58,15 +64,15 @@ std::string why_no_cuda() {
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error == cudaSuccess && count > 0) return "";
   cudaGetLastError();
-  return std::string("this machine has no GPU that CUDA can use: ") +
-         (error == cudaSuccess ? "none is visible" : cudaGetErrorString(error));
+  const std::string what = "this machine has no GPU that CUDA can use: ";
+  if (driver_version() == 0) return what + "no NVIDIA driver is installed";
+  return what + (error == cudaSuccess ? "none is visible" : cudaGetErrorString(error));
 }
 
 std::string cuda_version() {
-  int driver = 0;
-  const bool has_driver = cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0;
+  const int driver = driver_version();
   return version_text(CUDART_VERSION) +
-         (has_driver ? ", driver " + version_text(driver) : ", no driver");
+         (driver > 0 ? ", driver " + version_text(driver) : ", no driver");
 }
 
 std::vector<GpuName> gpu_names() {
