@@ -10,8 +10,10 @@
 namespace lockstep::backends {
 namespace {
 
-// How often one that waits gives way before it sleeps: others mostly come within microseconds.
-constexpr int kShortWaits = 2000;
+// How often one that waits looks before it sleeps, and gives way between two looks: others mostly
+// come within microseconds, and each look takes the lock.
+constexpr int kShortWaits = 32;
+constexpr int kYieldsOfALook = 64;
 constexpr std::chrono::milliseconds kLongWait{1};
 
 // Also where an exception ends the scope.
@@ -107,6 +109,7 @@ void NcclProcess::Impl::enqueue_due(Lock& lock) {
     is_enqueueing_ = false;
     if (call.trial == trial_) ++num_enqueued_;
     meeting->state = state;
+    meeting->is_over = true;
     meetings_.erase(call);
     meeting->changed.notify_all();
   }
@@ -129,7 +132,8 @@ void NcclProcess::Impl::wait_for_others(Meeting& meeting,
     {
       lock.unlock();
       const AtExit relock([&] { lock.lock(); });
-      if (num_waits < kShortWaits) std::this_thread::yield();
+      const int num_yields = num_waits < kShortWaits ? kYieldsOfALook : 0;
+      for (int i = 0; i < num_yields && !meeting.is_over; ++i) std::this_thread::yield();
       check();
     }
     if (num_waits >= kShortWaits && !meeting.has_ended()) meeting.changed.wait_for(lock, kLongWait);

@@ -8,6 +8,7 @@
 // processes could each stand behind what waits for the other.
 #pragma once
 
+#include <atomic>
 #include <compare>
 #include <condition_variable>
 #include <cstdint>
@@ -73,6 +74,7 @@ struct NcclProcess::Impl {
   enum class State { kGathering, kComplete, kEnqueueing, kEnqueued, kFailed, kGivenUp };
   struct Meeting {
     State state = State::kGathering;
+    std::atomic<bool> is_over = false;  // it has ended: for those who look without the lock
     std::vector<NcclPart> parts;
     std::size_t num_expected = 0;
     std::string failure;  // of kFailed

@@ -133,7 +133,7 @@ TEST_F(NcclMeeting, LetsNobodyGoOnBeforeAllIsEnqueued) {
   join({0, 1});
   Waiting first([&](const auto& check) { come(0, call_id(1), {0, 1}, check); });
   on_enqueue = [&](Parts) {
-    first.wait_for_checks(2200);  // also where it sleeps between looks
+    first.wait_for_checks(100);  // also where it sleeps between looks
     EXPECT_FALSE(first.has_returned);
   };
   come(1, call_id(1), {0, 1});
