@@ -109,7 +109,6 @@ void NcclProcess::Impl::enqueue_due(Lock& lock) {
     is_enqueueing_ = false;
     if (call.trial == trial_) ++num_enqueued_;
     meeting->state = state;
-    meeting->is_over = true;
     meetings_.erase(call);
     meeting->changed.notify_all();
   }
@@ -133,7 +132,7 @@ void NcclProcess::Impl::wait_for_others(Meeting& meeting,
       lock.unlock();
       const AtExit relock([&] { lock.lock(); });
       const int num_yields = num_waits < kShortWaits ? kYieldsOfALook : 0;
-      for (int i = 0; i < num_yields && !meeting.is_over; ++i) std::this_thread::yield();
+      for (int i = 0; i < num_yields && !meeting.has_ended(); ++i) std::this_thread::yield();
       check();
     }
     if (num_waits >= kShortWaits && !meeting.has_ended()) meeting.changed.wait_for(lock, kLongWait);

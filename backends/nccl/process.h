@@ -73,14 +73,16 @@ struct NcclProcess::Impl {
  private:
   enum class State { kGathering, kComplete, kEnqueueing, kEnqueued, kFailed, kGivenUp };
   struct Meeting {
-    State state = State::kGathering;
-    std::atomic<bool> is_over = false;  // it has ended: for those who look without the lock
+    std::atomic<State> state = State::kGathering;  // changed with the lock, read without it too
     std::vector<NcclPart> parts;
     std::size_t num_expected = 0;
     std::string failure;  // of kFailed
     std::condition_variable changed;
 
-    bool has_ended() const { return state == State::kEnqueued || state == State::kFailed; }
+    bool has_ended() const {
+      const State now = state;
+      return now == State::kEnqueued || now == State::kFailed;
+    }
   };
   using Lock = std::unique_lock<std::mutex>;
 
