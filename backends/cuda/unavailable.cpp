@@ -1,5 +1,4 @@
 // In a build without CUDA: the same functions, which say so.
-#include "backends/cuda/event.h"
 #include "backends/cuda/moves.h"
 #include "core/base/errors.h"
 #include "core/tensor/cuda/gpu.h"
@@ -10,15 +9,6 @@ namespace {
 [[noreturn]] void refuse() { throw UsageError(why_no_cuda()); }
 
 }  // namespace
-
-GpuEvent::GpuEvent() { refuse(); }
-GpuEvent::~GpuEvent() = default;
-void GpuEvent::record(void*) { refuse(); }
-void GpuEvent::hold_back(void*) const {
-  static_cast<void>(event_);
-  refuse();
-}
-bool GpuEvent::is_reached() const { refuse(); }
 
 void reduce_on_gpu(const GpuReduction&,
                    std::span<const std::byte* const>,

@@ -1,10 +1,10 @@
 // Kernels on a stream of the mover's own, which takes its turn with those of the ranks.
 #include <utility>
 
-#include "backends/cuda/event.h"
 #include "backends/inprocess/mover.h"
 #include "backends/inprocess/poison.h"
 #include "core/base/errors.h"
+#include "core/tensor/cuda/event.h"
 
 namespace lockstep::backends {
 namespace {

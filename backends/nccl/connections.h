@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "backends/cuda/event.h"
 #include "backends/nccl/patience.h"
 #include "backends/nccl/transport.h"
+#include "core/tensor/cuda/event.h"
 
 namespace lockstep::backends {
 

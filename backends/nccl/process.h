@@ -22,9 +22,9 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cuda/event.h"
 #include "backends/nccl/plan.h"
 #include "backends/nccl/transport.h"
+#include "core/tensor/cuda/event.h"
 
 struct ncclComm;  // NCCL's, whose header only sources see
 

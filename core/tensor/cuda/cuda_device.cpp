@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/base/errors.h"
+#include "core/tensor/cuda/event.h"
 #include "core/tensor/cuda/poison.h"
 #include "core/tensor/storage.h"
 
@@ -16,19 +17,6 @@ namespace {
 cudaStream_t stream_of(const Lane* lane) { return static_cast<cudaStream_t>(lane->stream); }
 
 std::string at(std::string_view label) { return "'" + std::string(label) + "'"; }
-
-// An event that is destroyed while work on it is pending lives until that is done.
-class Event {
- public:
-  Event() { check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "an event"); }
-  ~Event() { cudaEventDestroy(event_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  cudaEvent_t get() const { return event_; }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
 
 }  // namespace
 
@@ -58,9 +46,9 @@ void* CudaDevice::native_stream(Stream stream) { return queue_of(stream).lane->s
 void CudaDevice::Queue::wait(std::uint64_t, Stream stream, std::string_view label) {
   const Queue& waiting = device->queue_of(stream);
   if (&waiting == this) return;
-  const Event event;
-  check_cuda(cudaEventRecord(event.get(), stream_of(lane)), at(label));
-  check_cuda(cudaStreamWaitEvent(stream_of(waiting.lane), event.get(), 0), at(label));
+  GpuEvent event;
+  event.record(lane->stream, at(label));
+  event.hold_back(waiting.lane->stream, at(label));
 }
 
 void CudaDevice::allocate(Storage& storage, const Queue& queue) {

@@ -1,6 +1,7 @@
 // In a build without CUDA: the same functions, which say so.
 #include "core/base/errors.h"
 #include "core/tensor/cuda/cuda_device.h"
+#include "core/tensor/cuda/event.h"
 
 namespace lockstep {
 namespace {
@@ -24,6 +25,15 @@ void Gpu::enter() const { refuse(); }
 Lane& Gpu::take_lane() { refuse(); }
 void Gpu::give_back(Lane&) { refuse(); }
 bool Gpu::is_lost() const { return true; }
+
+GpuEvent::GpuEvent() { refuse(); }
+GpuEvent::~GpuEvent() = default;
+void GpuEvent::record(void*, std::string_view) { refuse(); }
+void GpuEvent::hold_back(void*, std::string_view) const {
+  static_cast<void>(event_);
+  refuse();
+}
+bool GpuEvent::is_reached() const { refuse(); }
 
 CudaDevice::CudaDevice(Gpu& gpu) : gpu_(gpu) { refuse(); }
 CudaDevice::~CudaDevice() = default;

@@ -1,7 +1,9 @@
 // An order between streams of GPUs, kept by the GPU: the host waits for nothing.
 #pragma once
 
-namespace lockstep::backends {
+#include <string_view>
+
+namespace lockstep {
 
 // A point in a stream's work that other streams wait for. It may be recorded anew while some still
 // wait for what it was before. A build without CUDA has it too: there it is a UsageError.
@@ -13,10 +15,11 @@ class GpuEvent {
   GpuEvent(const GpuEvent&) = delete;
   GpuEvent& operator=(const GpuEvent&) = delete;
 
-  // After all that is on `stream`, a cudaStream_t, by now. CudaError where that fails.
-  void record(void* stream);
-  // What is enqueued on `stream` from now on runs after the point recorded last.
-  void hold_back(void* stream) const;
+  // After all that is on `stream`, a cudaStream_t, by now. CudaError, which begins with what was
+  // being done, where that fails.
+  void record(void* stream, std::string_view doing = "recording an event");
+  // What is enqueued on `stream` from now on runs after the point recorded last. Fails likewise.
+  void hold_back(void* stream, std::string_view doing = "making a stream wait for an event") const;
   // Whether the GPU has come to the point recorded last. CudaError where work before it failed.
   bool is_reached() const;
 
@@ -24,4 +27,4 @@ class GpuEvent {
   void* event_ = nullptr;  // cudaEvent_t
 };
 
-}  // namespace lockstep::backends
+}  // namespace lockstep

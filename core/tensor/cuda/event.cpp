@@ -1,11 +1,11 @@
 // Events without times.
-#include "backends/cuda/event.h"
+#include "core/tensor/cuda/event.h"
 
 #include <cuda_runtime_api.h>
 
 #include "core/tensor/cuda/gpu.h"
 
-namespace lockstep::backends {
+namespace lockstep {
 
 GpuEvent::GpuEvent() {
   cudaEvent_t event = nullptr;
@@ -16,15 +16,15 @@ GpuEvent::GpuEvent() {
 // One that is waited for lives until that is over.
 GpuEvent::~GpuEvent() { cudaEventDestroy(static_cast<cudaEvent_t>(event_)); }
 
-void GpuEvent::record(void* stream) {
+void GpuEvent::record(void* stream, std::string_view doing) {
   check_cuda(cudaEventRecord(static_cast<cudaEvent_t>(event_), static_cast<cudaStream_t>(stream)),
-             "recording an event");
+             doing);
 }
 
-void GpuEvent::hold_back(void* stream) const {
+void GpuEvent::hold_back(void* stream, std::string_view doing) const {
   check_cuda(
       cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), static_cast<cudaEvent_t>(event_), 0),
-      "making a stream wait for an event");
+      doing);
 }
 
 bool GpuEvent::is_reached() const {
@@ -37,4 +37,4 @@ bool GpuEvent::is_reached() const {
   return true;
 }
 
-}  // namespace lockstep::backends
+}  // namespace lockstep

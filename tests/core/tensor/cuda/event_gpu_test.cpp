@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "backends/cuda/event.h"
 #include "core/tensor/cuda/cuda_device.h"
+#include "core/tensor/cuda/event.h"
 #include "tests/core/tensor/cuda/gpu_work.h"
 #include "tests/support/device_memory.h"
 
@@ -55,7 +55,7 @@ class GpuEvents : public testing::Test {
 };
 
 TEST_F(GpuEvents, AStreamThatIsHeldBackSeesWhatCameBefore) {
-  backends::GpuEvent event;
+  GpuEvent event;
   store_late(kFirst, 5.0);
   event.record(device_.native_stream(kFirst));
   event.hold_back(device_.native_stream(kSecond));
@@ -64,7 +64,7 @@ TEST_F(GpuEvents, AStreamThatIsHeldBackSeesWhatCameBefore) {
 }
 
 TEST_F(GpuEvents, APointIsKeptByThoseWhoWaitForItWhenTheEventMovesOn) {
-  backends::GpuEvent event;
+  GpuEvent event;
   store_late(kFirst, 6.0);
   event.record(device_.native_stream(kFirst));
   event.hold_back(device_.native_stream(kSecond));
@@ -73,7 +73,7 @@ TEST_F(GpuEvents, APointIsKeptByThoseWhoWaitForItWhenTheEventMovesOn) {
 }
 
 TEST_F(GpuEvents, APointFarInTheFutureIsNotReached) {
-  backends::GpuEvent event;
+  GpuEvent event;
   store_late(kFirst, 7.0);
   event.record(device_.native_stream(kFirst));
   EXPECT_FALSE(event.is_reached());
