@@ -1,6 +1,7 @@
 // What a thread keeps from trial to trial over NCCL: its communicators.
 #include "tests/support/nccl_ranks.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -18,7 +19,20 @@ struct OwnProcess {
   backends::NcclProcess process;
 };
 
+std::string why_not(const NcclRanksOptions& options) {
+  return options.one_rank_a_gpu ? backends::why_no_nccl(1) : prepare_nccl_ranks();
+}
+
 }  // namespace
+
+SeenGpus::SeenGpus() {
+  const int num_seen = std::max(1, num_gpus());  // of none, the first says what is missing
+  for (int ordinal = 0; ordinal < num_seen; ++ordinal) {
+    gpus_.push_back(std::make_unique<Gpu>(ordinal));
+  }
+}
+
+Gpu& SeenGpus::next() { return *gpus_[num_taken_++ % gpus_.size()]; }
 
 std::string prepare_nccl_ranks() {
   backends::let_ranks_share_gpus();
@@ -28,19 +42,21 @@ std::string prepare_nccl_ranks() {
 backends::TrialOutcome run_nccl_ranks(const Layout& layout,
                                       const Program& program,
                                       const NcclRanksOptions& options) {
-  if (const std::string why = prepare_nccl_ranks(); !why.empty()) throw UsageError(why);
+  if (const std::string why = why_not(options); !why.empty()) throw UsageError(why);
   const Mesh mesh(layout);
-  std::optional<Gpu> own_gpu;
-  Gpu& gpu = options.gpu != nullptr ? *options.gpu : own_gpu.emplace(0);
+  std::optional<SeenGpus> own_gpus;
+  SeenGpus& gpus = options.gpus != nullptr ? *options.gpus : own_gpus.emplace();
   backends::NcclProcess process;
   const MakeServer make_server = [&](backends::CoordinatorClient& client) -> ServeOrder {
     const auto own = std::make_shared<OwnProcess>();
-    Gpu& its_gpu = options.apart ? own->gpu.emplace(0) : gpu;
+    Gpu& shared = gpus.next();
+    Gpu& its_gpu = options.apart ? own->gpu.emplace(shared.ordinal()) : shared;
     const auto connections = std::make_shared<backends::NcclConnections>(
         options.apart ? own->process : process,
         client,
         its_gpu,
-        backends::NcclConnections::Options{.timeout = options.timeout, .shares_gpu = true});
+        backends::NcclConnections::Options{.timeout = options.timeout,
+                                           .shares_gpu = !options.one_rank_a_gpu});
     return [&, own, connections](const backends::TrialOrder& order) {
       CudaDevice device(its_gpu);
       const auto transport = backends::make_nccl_transport(

@@ -1,11 +1,14 @@
 // Runs a function on every rank of a small cluster over NCCL: ranks are threads of this process on
-// its first GPU, each with its own line to a coordinator. It needs a GPU and a NCCL that lets ranks
-// share one.
+// the GPUs that it sees, each with its own line to a coordinator. It needs a GPU and a NCCL that
+// lets ranks share one.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "core/tensor/cuda/cuda_device.h"
 #include "tests/support/coordinated_ranks.h"
@@ -13,15 +16,31 @@
 
 namespace lockstep::test {
 
+// All that this process sees; with one GPU, ranks share it.
+class SeenGpus {
+ public:
+  // UsageError where there is none.
+  SeenGpus();
+
+  // Each in turn; from any thread.
+  Gpu& next();
+
+ private:
+  std::vector<std::unique_ptr<Gpu>> gpus_;
+  std::atomic<std::size_t> num_taken_ = 0;
+};
+
 struct NcclRanksOptions {
   std::chrono::milliseconds stall{20000};    // of the coordinator: nothing happens for so long
   std::chrono::milliseconds timeout{20000};  // of NCCL's work that does not move
   int num_trials = 1;                        // see CoordinatedOptions
   bool past_findings = false;
-  Gpu* gpu = nullptr;  // none: one of the call's own
+  SeenGpus* gpus = nullptr;  // none: the call's own
   // Each rank enqueues for itself, as in a process of its own: then one that has left a call leaves
   // the others' parts on the GPU.
   bool apart = false;
+  // As many GPUs as ranks: NCCL takes as many channels as it likes, and nothing is prepared.
+  bool one_rank_a_gpu = false;
 };
 
 // The environment of the process is prepared first: it must not have used CUDA before its first

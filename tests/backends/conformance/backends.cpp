@@ -74,16 +74,16 @@ TestedBackend nccl_plans() {
           }};
 }
 
-// On threads that share the first GPU. `absent`: why they cannot.
+// On threads that share the GPUs. `absent`: why they cannot.
 TestedBackend nccl(const std::string& absent) {
-  const auto gpu = std::make_shared<std::optional<Gpu>>();
+  const auto gpus = std::make_shared<std::optional<SeenGpus>>();
   return {.name = "nccl",
           .absent = absent,
           .on_gpu = true,
           .coverage = Coverage::kThinnedBy4,
-          .run = [gpu](const Layout& layout, const RankProgram& program) {
-            if (!*gpu) gpu->emplace(0);
-            return outcome_of(run_nccl_ranks(layout, program, {.gpu = &**gpu}));
+          .run = [gpus](const Layout& layout, const RankProgram& program) {
+            if (!*gpus) gpus->emplace();
+            return outcome_of(run_nccl_ranks(layout, program, {.gpus = &**gpus}));
           }};
 }
 
