@@ -4,8 +4,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <functional>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "backends/coordinator/coordinator.h"
 #include "backends/coordinator/socket.h"
@@ -65,6 +67,37 @@ class GpuCommand : public ::testing::Test {
       EXPECT_EQ(result.comm, comm);
       EXPECT_EQ(result.device, "cuda");
     }
+  }
+
+  // As two processes of a torchrun-style launcher, rank 0's environment with `variable_of(0)` and
+  // so on; what rank 0 told on standard error.
+  std::string launch_two(const std::vector<std::string>& options,
+                         const std::function<std::string(int rank)>& variable_of) {
+    const int socket = backends::listen_on("127.0.0.1", 0);
+    const std::string port = std::to_string(backends::local_port(socket));
+    ::close(socket);
+    std::vector<std::string> command = {
+        "sweep", folder.file("spec.yaml"), "--out", folder.file("out"), "--comm", "nccl"};
+    command.insert(command.end(), options.begin(), options.end());
+    const std::vector<TemporaryFolder> places(2);
+    std::vector<pid_t> pids;
+    for (int rank = 0; rank < 2; ++rank) {
+      std::vector<std::string> environment = {"RANK=" + std::to_string(rank),
+                                              "WORLD_SIZE=2",
+                                              "LOCAL_RANK=" + std::to_string(rank),
+                                              "MASTER_ADDR=127.0.0.1",
+                                              "MASTER_PORT=" + port};
+      if (std::string its = variable_of(rank); !its.empty()) environment.push_back(std::move(its));
+      pids.push_back(
+          start_lockstep(command, places[static_cast<std::size_t>(rank)].path(), environment));
+    }
+    std::string told;
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      const CommandOutcome outcome = wait_for_lockstep(pids[rank], places[rank].path());
+      EXPECT_EQ(outcome.exit_code, 0) << rank << ": " << outcome.out << outcome.err;
+      if (rank == 0) told = outcome.err;
+    }
+    return told;
   }
 
   TemporaryFolder folder;
@@ -178,32 +211,40 @@ TEST_F(GpuCommand, AHostProcessKilledInMidSweepCostsTheCaseItRanAndNoOther) {
 
 TEST_F(GpuCommand, ProcessesOfALauncherShareTheGpusAndTheWork) {
   write_spec("axes: {tp: [1, 2], dp: [1, 2, 4]}\n");
-  const int socket = backends::listen_on("127.0.0.1", 0);
-  const std::string port = std::to_string(backends::local_port(socket));
-  ::close(socket);
-  const std::vector<TemporaryFolder> places(2);
-  std::vector<pid_t> pids;
-  for (int rank = 0; rank < 2; ++rank) {
-    pids.push_back(start_lockstep({"sweep",
-                                   folder.file("spec.yaml"),
-                                   "--out",
-                                   folder.file("out"),
-                                   "--comm",
-                                   "nccl",
-                                   "--gpus",
-                                   "1"},
-                                  places[static_cast<std::size_t>(rank)].path(),
-                                  {"RANK=" + std::to_string(rank),
-                                   "WORLD_SIZE=2",
-                                   "LOCAL_RANK=" + std::to_string(rank),
-                                   "MASTER_ADDR=127.0.0.1",
-                                   "MASTER_PORT=" + port}));
-  }
-  for (std::size_t rank = 0; rank < 2; ++rank) {
-    const CommandOutcome outcome = wait_for_lockstep(pids[rank], places[rank].path());
-    EXPECT_EQ(outcome.exit_code, 0) << rank << ": " << outcome.out << outcome.err;
-  }
+  const std::string told = launch_two({"--gpus", "1"}, [](int) { return ""; });
+  EXPECT_EQ(count(told, kNote), 1) << told;
   expect_passes(6, "nccl");
+}
+
+// On a machine with several GPUs.
+class SeveralGpus : public GpuCommand {
+ protected:
+  void SetUp() override {
+    if (num_gpus() < 2) GTEST_SKIP() << "this machine has " << num_gpus() << " GPU";
+    GpuCommand::SetUp();
+  }
+};
+
+TEST_F(SeveralGpus, AreOneForEachRankWhereThereAreAsMany) {
+  write_spec("axes: {tp: [1, 2], dp: [1, 2]}\nwhere: [world <= 2]\n");
+  const CommandOutcome outcome = sweep({"--comm", "nccl"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+  EXPECT_EQ(count(outcome.err, kNote), 0) << outcome.err;
+  expect_passes(3, "nccl");
+}
+
+TEST_F(SeveralGpus, AreSharedByRanksThatOutnumberThem) {
+  write_spec("axes: {tp: [4], dp: [" + std::to_string(num_gpus()) + "]}\n");
+  const CommandOutcome outcome = sweep({"--comm", "nccl"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+  EXPECT_EQ(count(outcome.err, kNote), 1) << outcome.err;
+  expect_passes(1, "nccl");
+}
+
+TEST_F(SeveralGpus, MayBeSeenByOneProcessOfALauncherEach) {
+  write_spec("axes: {tp: [1, 2], dp: [1, 2]}\n");
+  launch_two({}, [](int rank) { return "CUDA_VISIBLE_DEVICES=" + std::to_string(rank); });
+  expect_passes(4, "nccl");
 }
 
 }  // namespace
