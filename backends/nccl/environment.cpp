@@ -13,22 +13,40 @@ namespace lockstep::backends {
 namespace {
 
 constexpr int kSharingVersion = NCCL_VERSION(2, 30, 0);
+// Older ones have a thread's GPU write into tensors of another one's in the same process, which
+// memory of a pool does not allow.
+constexpr int kOldestVersion = NCCL_VERSION(2, 24, 0);
 
+enum class Wanted {
+  kByDefault,      // where nothing is set
+  kAlways,         // another value is replaced: with it ranks may wait for each other for ever
+  kInPlaceOfOther  // likewise, but what is not set is well
+};
 struct WantedVariable {
   std::string_view name;
   std::string_view value;
-  // Another value is replaced: with it ranks may wait for each other for ever.
-  bool is_needed;
+  Wanted wanted;
 };
 
-// One channel a rank, or those that wait for each other fill the GPU; no multicast, which is of
-// several GPUs; and as many queues as can be, for streams that share one run one after the other.
-constexpr std::array<WantedVariable, 4> kWanted{{
-    {.name = "NCCL_MULTI_RANK_GPU_ENABLE", .value = "1", .is_needed = false},
-    {.name = "NCCL_MAX_CTAS", .value = "1", .is_needed = true},
-    {.name = "NCCL_NVLS_ENABLE", .value = "0", .is_needed = false},
-    {.name = "CUDA_DEVICE_MAX_CONNECTIONS", .value = "32", .is_needed = false},
+// One channel a rank, or those that wait for each other fill the GPU, and a smallest number of them
+// outweighs the largest; no multicast, which is of several GPUs; as many queues as can be, for
+// streams that share one run one after the other; and no launches that wait for all ranks of the
+// process, where two exchange a message.
+constexpr std::array<WantedVariable, 8> kWanted{{
+    {.name = "NCCL_MULTI_RANK_GPU_ENABLE", .value = "1", .wanted = Wanted::kByDefault},
+    {.name = "NCCL_MAX_CTAS", .value = "1", .wanted = Wanted::kAlways},
+    {.name = "NCCL_MIN_NCHANNELS", .value = "1", .wanted = Wanted::kInPlaceOfOther},
+    {.name = "NCCL_MIN_NRINGS", .value = "1", .wanted = Wanted::kInPlaceOfOther},
+    {.name = "NCCL_MIN_P2P_NCHANNELS", .value = "1", .wanted = Wanted::kInPlaceOfOther},
+    {.name = "NCCL_LAUNCH_MODE", .value = "PARALLEL", .wanted = Wanted::kInPlaceOfOther},
+    {.name = "NCCL_NVLS_ENABLE", .value = "0", .wanted = Wanted::kByDefault},
+    {.name = "CUDA_DEVICE_MAX_CONNECTIONS", .value = "32", .wanted = Wanted::kByDefault},
 }};
+
+bool is_due(const WantedVariable& its, const std::optional<std::string>& there) {
+  if (!there) return its.wanted != Wanted::kInPlaceOfOther;
+  return its.wanted != Wanted::kByDefault && *there != its.value;
+}
 
 int found_version() {
   int version = 0;
@@ -48,10 +66,12 @@ std::string nccl_version_text(int version) {
 }
 
 std::string why_not_so_many(int version, int ranks_per_gpu) {
-  if (ranks_per_gpu > kMaxRanksPerGpu) {
-    return fmt::format("{} ranks on one GPU are more than the {} that can share one: use more GPUs",
-                       ranks_per_gpu,
-                       kMaxRanksPerGpu);
+  if (version < kOldestVersion) {
+    return fmt::format(
+        "NCCL {} was found, and ranks that are threads need {} or newer: name the folder of one "
+        "first in LD_LIBRARY_PATH",
+        nccl_version_text(version),
+        nccl_version_text(kOldestVersion));
   }
   if (ranks_per_gpu <= 1 || version >= kSharingVersion) return "";
   return fmt::format(
@@ -77,7 +97,7 @@ std::vector<Variable> plan_environment(
   std::vector<Variable> planned;
   for (const WantedVariable& wanted : kWanted) {
     const std::optional<std::string> there = value_of(std::string(wanted.name));
-    if (there && (!wanted.is_needed || *there == wanted.value)) continue;
+    if (!is_due(wanted, there)) continue;
     planned.push_back({.name = std::string(wanted.name),
                        .value = std::string(wanted.value),
                        .instead_of = there.value_or("")});

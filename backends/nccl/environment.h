@@ -11,7 +11,8 @@ namespace lockstep::backends {
 // NCCL's number of a version: 23007 is 2.30.7.
 std::string nccl_version_text(int version);
 
-// Empty where a NCCL of that version can serve so many ranks on one GPU; else one sentence.
+// Empty where a NCCL of that version can serve ranks that are threads, so many on one GPU; else one
+// sentence.
 std::string why_not_so_many(int version, int ranks_per_gpu);
 
 struct Variable {

@@ -39,9 +39,11 @@ TEST(WhyNotSoManyRanks, SharingNeedsANewOne) {
       << why;
 }
 
-TEST(WhyNotSoManyRanks, NoVersionServesMoreThanTheLimit) {
-  const std::string why = why_not_so_many(23007, kMaxRanksPerGpu + 1);
-  EXPECT_EQ(why, "17 ranks on one GPU are more than the 16 that can share one: use more GPUs");
+TEST(WhyNotSoManyRanks, ThreadsNeedAVersionThatLeavesOtherGpusTensorsAlone) {
+  EXPECT_EQ(why_not_so_many(22400, 1), "");
+  const std::string why = why_not_so_many(22203, 1);
+  EXPECT_TRUE(why.starts_with("NCCL 2.22.3 was found, and ranks that are threads need 2.24.0 or "))
+      << why;
 }
 
 std::vector<Variable> planned_for(const std::map<std::string, std::string>& environment) {
@@ -70,6 +72,17 @@ TEST(NcclEnvironment, KeepsWhatTheUserHasSet) {
 TEST(NcclEnvironment, ReplacesANumberOfChannelsWithWhichRanksWouldHangAndSaysSo) {
   const std::string text = to_text(planned_for({{"NCCL_MAX_CTAS", "4"}}));
   EXPECT_NE(text.find("NCCL_MAX_CTAS=1 (instead of 4)"), std::string::npos) << text;
+}
+
+// A smallest number of channels outweighs NCCL_MAX_CTAS.
+TEST(NcclEnvironment, ReplacesWhatMakesRanksWaitForEachOtherOnlyWhereItIsSet) {
+  for (const char* name : {"NCCL_MIN_NCHANNELS", "NCCL_MIN_NRINGS", "NCCL_MIN_P2P_NCHANNELS"}) {
+    const std::string text = to_text(planned_for({{name, "16"}}));
+    EXPECT_NE(text.find(std::string(name) + "=1 (instead of 16)"), std::string::npos) << text;
+    EXPECT_EQ(to_text(planned_for({{name, "1"}})).find(name), std::string::npos);
+  }
+  const std::string text = to_text(planned_for({{"NCCL_LAUNCH_MODE", "GROUP"}}));
+  EXPECT_NE(text.find("NCCL_LAUNCH_MODE=PARALLEL (instead of GROUP)"), std::string::npos) << text;
 }
 
 }  // namespace
