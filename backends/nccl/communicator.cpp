@@ -71,14 +71,18 @@ NcclTransport::Flight& NcclTransport::follow(const SubmitId& submit) {
   return flight;
 }
 
+TakeScratch NcclTransport::taking_from(StreamScratch& scratch) {
+  return [this, &scratch](std::int64_t num_bytes) {
+    const LaunchGate::Pass pass(connections_.gpu().gate());
+    return scratch.take(num_bytes);
+  };
+}
+
 void NcclTransport::carry_out(const DueCalls& due) {
   connections_.gpu().enter();
   Flight& flight = follow(due.submit);
   StreamScratch scratch(connections_.stream());
-  const TakeScratch take = [&](std::int64_t num_bytes) {
-    const LaunchGate::Pass pass(connections_.gpu().gate());
-    return scratch.take(num_bytes);
-  };
+  const TakeScratch take = taking_from(scratch);
   const OrderedMember& member = due.member;
   const GroupSeat seat{.me = member.me.value, .size = member.group.size()};
   NcclPlan plan;
@@ -92,10 +96,7 @@ void NcclTransport::carry_out_own_message(const DueCalls& send, const DueCalls& 
   Flight& sent = follow(send.submit);
   Flight& received = follow(receive.submit);
   StreamScratch scratch(connections_.stream());
-  const TakeScratch take = [&](std::int64_t num_bytes) {
-    const LaunchGate::Pass pass(connections_.gpu().gate());
-    return scratch.take(num_bytes);
-  };
+  const TakeScratch take = taking_from(scratch);
   NcclPlan plan;
   plan_own_message(*send.calls.front(), *receive.calls.front(), take, plan);
   enqueue(plan, receive);

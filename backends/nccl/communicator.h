@@ -18,6 +18,8 @@
 
 namespace lockstep::backends {
 
+class StreamScratch;
+
 struct NcclPlan;
 
 class NcclTransport : public OrderedTransport {
@@ -51,6 +53,7 @@ class NcclTransport : public OrderedTransport {
 
   // The transfers' stream follows what the submit does.
   Flight& follow(const SubmitId& submit);
+  TakeScratch taking_from(StreamScratch& scratch);
   void enqueue(const NcclPlan& plan, const DueCalls& due);
   // Forgets what the GPU has done.
   void retire();

@@ -29,24 +29,6 @@ bool is_of_single_ranks(const Partition& partition) {
 
 }  // namespace
 
-std::string nccl_error_text(int result) {
-  std::string text = ncclGetErrorString(static_cast<ncclResult_t>(result));
-  const char* last = ncclGetLastError(nullptr);
-  if (last != nullptr && *last != '\0') text += fmt::format("; its last error: {}", last);
-  return text.substr(0, text.find_last_not_of('\n') + 1);
-}
-
-void check_nccl(int result, const std::string& doing) {
-  if (result == ncclSuccess) return;
-  throw NcclError(fmt::format("{}: NCCL: {}", doing, nccl_error_text(result)));
-}
-
-int nccl_state(ncclComm* communicator) {
-  ncclResult_t state = ncclSuccess;
-  const ncclResult_t asked = ncclCommGetAsyncError(communicator, &state);
-  return asked == ncclSuccess ? state : asked;
-}
-
 Partition partition_of(const Mesh& mesh, GroupKind kind) {
   Partition partition(static_cast<std::size_t>(mesh.world()), -1);
   for (const Group& group : mesh.groups(kind)) {
@@ -224,10 +206,12 @@ bool NcclConnections::Impl::settle(const std::function<bool()>& is_done, bool ma
 
 void NcclConnections::Impl::abort() { drop(current()); }
 
-// NCCL frees what it holds once all ranks of the process have given theirs up. In one group: each
-// waits half a second for a thread of NCCL's, and so they wait at the same time.
+// NCCL frees what it holds once all ranks of the process have given theirs up, and to free waits
+// for the whole GPU: not while others' calls are half enqueued. In one group: each waits half a
+// second for a thread of NCCL's, and so they wait at the same time.
 void NcclConnections::Impl::drop(Connected& connected) {
   connected.is_spoiled = true;
+  const LaunchGate::Pass pass(gpu_.gate());
   ncclGroupStart();
   for (auto& [partition, part] : connected.parts) {
     if (ncclComm* its = std::exchange(part, nullptr); its != nullptr) ncclCommAbort(its);
@@ -237,7 +221,10 @@ void NcclConnections::Impl::drop(Connected& connected) {
 }
 
 std::unique_ptr<GpuEvent> NcclConnections::Impl::take_event() {
-  if (free_events_.empty()) return std::make_unique<GpuEvent>();
+  if (free_events_.empty()) {
+    const LaunchGate::Pass pass(gpu_.gate());
+    return std::make_unique<GpuEvent>();
+  }
   std::unique_ptr<GpuEvent> event = std::move(free_events_.back());
   free_events_.pop_back();
   return event;

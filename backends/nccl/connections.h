@@ -49,7 +49,6 @@ struct NcclConnections::Impl {
   void abort();
   // Some call of the trial was not carried out: peers may stand in it.
   void spoil() { current().is_spoiled = true; }
-  bool is_spoiled() { return current().is_spoiled; }
 
   NcclProcess::Impl& process() { return process_; }
   Gpu& gpu() { return gpu_; }

@@ -10,10 +10,11 @@
 namespace lockstep::backends {
 namespace {
 
-// How often one that waits looks before it sleeps, and gives way between two looks: others mostly
-// come within microseconds, and each look takes the lock.
-constexpr int kShortWaits = 32;
-constexpr int kYieldsOfALook = 64;
+// One that waits looks so often before it begins to sleep, and gives way so often between two
+// looks: others mostly come within microseconds, and each look takes the lock. (A test waits for
+// 100 looks to see it sleep.)
+constexpr int kNumShortWaits = 32;
+constexpr int kYieldsPerLook = 64;
 constexpr std::chrono::milliseconds kLongWait{1};
 
 // Also where an exception ends the scope.
@@ -131,11 +132,12 @@ void NcclProcess::Impl::wait_for_others(Meeting& meeting,
     {
       lock.unlock();
       const AtExit relock([&] { lock.lock(); });
-      const int num_yields = num_waits < kShortWaits ? kYieldsOfALook : 0;
+      const int num_yields = num_waits < kNumShortWaits ? kYieldsPerLook : 0;
       for (int i = 0; i < num_yields && !meeting.has_ended(); ++i) std::this_thread::yield();
       check();
     }
-    if (num_waits >= kShortWaits && !meeting.has_ended()) meeting.changed.wait_for(lock, kLongWait);
+    if (num_waits >= kNumShortWaits && !meeting.has_ended())
+      meeting.changed.wait_for(lock, kLongWait);
   }
 }
 

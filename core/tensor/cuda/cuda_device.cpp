@@ -46,9 +46,11 @@ void* CudaDevice::native_stream(Stream stream) { return queue_of(stream).lane->s
 void CudaDevice::Queue::wait(std::uint64_t, Stream stream, std::string_view label) {
   const Queue& waiting = device->queue_of(stream);
   if (&waiting == this) return;
+  const std::string doing = at(label);
+  const LaunchGate::Pass pass(device->gpu_.gate());
   GpuEvent event;
-  event.record(lane->stream, at(label));
-  event.hold_back(waiting.lane->stream, at(label));
+  event.record(lane->stream, doing);
+  event.hold_back(waiting.lane->stream, doing);
 }
 
 void CudaDevice::allocate(Storage& storage, const Queue& queue) {
@@ -106,7 +108,7 @@ Ticket CudaDevice::launch(const Launch& launch) {
   Queue& queue = queue_of(launch.stream);
   const Ticket ticket{.source = &queue, .sequence = ++queue.num_launches};
   if (launch.kind == LaunchKind::kWait) {
-    // Outside the gate: what is waited for may have to close it.
+    // Not in the gate as a whole: what is waited for may have to close it.
     if (launch.ticket.source != nullptr) {
       launch.ticket.source->wait(launch.ticket.sequence, launch.stream, launch.label);
     }

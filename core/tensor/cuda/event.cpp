@@ -13,7 +13,7 @@ GpuEvent::GpuEvent() {
   event_ = event;
 }
 
-// One that is waited for lives until that is over.
+// CUDA keeps what was recorded until nobody waits for it.
 GpuEvent::~GpuEvent() { cudaEventDestroy(static_cast<cudaEvent_t>(event_)); }
 
 void GpuEvent::record(void* stream, std::string_view doing) {

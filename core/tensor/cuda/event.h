@@ -6,7 +6,7 @@
 namespace lockstep {
 
 // A point in a stream's work that other streams wait for. It may be recorded anew while some still
-// wait for what it was before. A build without CUDA has it too: there it is a UsageError.
+// wait for what it was before.
 class GpuEvent {
  public:
   // On the GPU that the calling thread has entered.

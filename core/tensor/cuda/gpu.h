@@ -54,7 +54,8 @@ class Gpu {
 
   // Makes it the one that the calling thread's CUDA calls mean.
   void enter() const;
-  // What every launch passes, and is closed while a collective is enqueued.
+  // What is passed by whoever may wait for the whole GPU: to run a kernel, to take memory or to
+  // give communicators up. Closed while a collective is enqueued.
   LaunchGate& gate() { return gate_; }
   // One that nobody else uses. Given back, work may still be under way on it.
   Lane& take_lane();

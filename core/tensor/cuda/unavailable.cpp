@@ -30,7 +30,7 @@ GpuEvent::GpuEvent() { refuse(); }
 GpuEvent::~GpuEvent() = default;
 void GpuEvent::record(void*, std::string_view) { refuse(); }
 void GpuEvent::hold_back(void*, std::string_view) const {
-  static_cast<void>(event_);
+  static_cast<void>(event_);  // else clang warns of a member without use
   refuse();
 }
 bool GpuEvent::is_reached() const { refuse(); }
