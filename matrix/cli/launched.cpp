@@ -114,6 +114,8 @@ int on_leader(const Arguments& arguments, const std::function<int(const Argument
   if (simulates(arguments)) return lead(arguments);
   const std::optional<Place> place = place_asked_for(arguments.asked_launcher);
   if (!place) return lead(arguments);
+  // A wrong number is refused before anyone is waited for.
+  const std::vector<std::string> gpus = gpus_option(arguments);
   try {
     if (place->rank == 0) return lead_others(*place, arguments, lead);
     const backends::CoordinatorAddress leader{.host = place->host, .port = place->port};
@@ -122,7 +124,7 @@ int on_leader(const Arguments& arguments, const std::function<int(const Argument
             .kind = arguments.comm == "nccl" ? SeatKind::kThreads : SeatKind::kProcesses,
             .command = rank_words(
                 arguments.comm, own_program(), leader.host, leader.port, timeout_option(arguments)),
-            .arrival = to_text(gpus_option(arguments))});
+            .arrival = to_text(gpus)});
     return 0;
   } catch (const backends::ConnectionLost& error) {
     throw LaunchError(error.what());

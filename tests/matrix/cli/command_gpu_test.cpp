@@ -2,21 +2,16 @@
 // processes of a launcher, and when a process dies.
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <functional>
+#include <cstdlib>
 #include <map>
 #include <sstream>
-#include <utility>
 
-#include "backends/coordinator/coordinator.h"
-#include "backends/coordinator/socket.h"
 #include "backends/nccl/transport.h"
 #include "core/tensor/cuda/gpu.h"
 #include "matrix/sweep/case_result.h"
-#include "tests/matrix/cli/run_lockstep.h"
-#include "tests/matrix/sweep/sample_results.h"
+#include "tests/matrix/cli/sweep_fixture.h"
 
 namespace lockstep::test {
 namespace {
@@ -24,9 +19,6 @@ namespace {
 using matrix::CaseResult;
 using matrix::Verdict;
 
-const char* const kHead =
-    "lockstep: 1\nname: tiny\nmodel: {preset: tiny-linear}\n"
-    "recipe: {global_batch: 4, steps: 1}\n";
 const char* const kNote = "note: ranks may share a GPU";
 
 int count(const std::string& text, const std::string& part) {
@@ -35,26 +27,21 @@ int count(const std::string& text, const std::string& part) {
   return found;
 }
 
-class GpuCommand : public ::testing::Test {
+class GpuCommand : public SweepFixture {
  protected:
+  GpuCommand() : SweepFixture("nccl") {}
+
   void SetUp() override {
     ASSERT_EQ(why_no_cuda(), "");
     ASSERT_EQ(backends::why_no_nccl(2), "");
   }
 
-  void write_spec(const std::string& axes) {
-    write_text(folder.file("spec.yaml"), std::string(kHead) + axes);
-  }
   CommandOutcome sweep(std::vector<std::string> options, const std::string& out = "out") {
     options.insert(options.begin(), {"sweep", "spec.yaml", "--out", out});
     return run_lockstep(options, folder.path());
   }
   std::vector<CaseResult> results(const std::string& out = "out") const {
-    std::istringstream lines(read_text(folder.file(out + "/results.jsonl")));
-    std::vector<CaseResult> found;
-    std::string line;
-    while (std::getline(lines, line)) found.push_back(matrix::result_from_json(line));
-    return found;
+    return SweepFixture::results(out);
   }
   std::map<std::string, std::string> digests(const std::string& out) const {
     std::map<std::string, std::string> found;
@@ -70,39 +57,38 @@ class GpuCommand : public ::testing::Test {
     }
   }
 
-  // As two processes of a torchrun-style launcher, rank 0's environment with `variable_of(0)` and
-  // so on; what rank 0 told on standard error.
-  std::string launch_two(const std::vector<std::string>& options,
-                         const std::function<std::string(int rank)>& variable_of) {
-    const int socket = backends::listen_on("127.0.0.1", 0);
-    const std::string port = std::to_string(backends::local_port(socket));
-    ::close(socket);
-    std::vector<std::string> command = {
-        "sweep", folder.file("spec.yaml"), "--out", folder.file("out"), "--comm", "nccl"};
-    command.insert(command.end(), options.begin(), options.end());
-    const std::vector<TemporaryFolder> places(2);
-    std::vector<pid_t> pids;
-    for (int rank = 0; rank < 2; ++rank) {
-      std::vector<std::string> environment = {"RANK=" + std::to_string(rank),
-                                              "WORLD_SIZE=2",
-                                              "LOCAL_RANK=" + std::to_string(rank),
-                                              "MASTER_ADDR=127.0.0.1",
-                                              "MASTER_PORT=" + port};
-      if (std::string its = variable_of(rank); !its.empty()) environment.push_back(std::move(its));
-      pids.push_back(
-          start_lockstep(command, places[static_cast<std::size_t>(rank)].path(), environment));
+  void expect_passes_but_for_thirty_two_ranks(int num) const {
+    EXPECT_EQ(std::ssize(results()), num + 1);
+    for (const CaseResult& result : results()) {
+      const bool fits = result.c.layout.tp * result.c.layout.dp <= backends::kMaxRanksPerGpu;
+      EXPECT_EQ(result.verdict, fits ? Verdict::kPass : Verdict::kSkipped) << result.reason;
+      if (fits) continue;
+      EXPECT_EQ(result.reason.find("32 ranks would share a GPU"), 0U) << result.reason;
     }
-    std::string told;
-    for (std::size_t rank = 0; rank < 2; ++rank) {
-      const CommandOutcome outcome = wait_for_lockstep(pids[rank], places[rank].path());
-      EXPECT_EQ(outcome.exit_code, 0) << rank << ": " << outcome.out << outcome.err;
-      if (rank == 0) told = outcome.err;
-    }
-    return told;
   }
 
-  TemporaryFolder folder;
+  // Two processes of a launcher pass; what rank 0 told on standard error.
+  std::string launch_two(const std::vector<std::string>& options,
+                         const VariableOf& variable_of = {}) const {
+    const std::vector<CommandOutcome> outcomes = launch(2, options, "127.0.0.1", variable_of);
+    for (const CommandOutcome& outcome : outcomes) {
+      EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+    }
+    return outcomes.front().err;
+  }
 };
+
+// The GPU that process `rank` is to see alone, of those that this one sees.
+std::string visible_to(int rank) {
+  const char* mask = std::getenv("CUDA_VISIBLE_DEVICES");
+  std::istringstream names(mask == nullptr ? "" : mask);
+  std::string name;
+  for (int i = 0; i <= rank % num_gpus(); ++i) std::getline(names, name, ',');
+  return name.empty() ? std::to_string(rank % num_gpus()) : name;
+}
+
+// More than share one GPU: it runs where its ranks are spread over two.
+const char* const kThirtyTwoRanks = "include: [{tp: 8, dp: 4}]\n";
 
 TEST_F(GpuCommand, SweepsLayoutsOfSimulatedRanksWithTheSameDigestsOnFibersAndThreads) {
   write_spec("axes: {tp: [1, 2], dp: [1, 2]}\n");
@@ -136,22 +122,16 @@ TEST_F(GpuCommand, RefusesMoreGpusThanThereAre) {
   write_spec("axes: {tp: [1]}\n");
   const CommandOutcome outcome = sweep({"--comm", "nccl", "--gpus", "99"});
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_NE(outcome.err.find("--gpus: expected an integer from 1 to " + std::to_string(num_gpus())),
+  EXPECT_NE(outcome.err.find("--gpus: this process sees " + std::to_string(num_gpus()) + " GPU"),
             std::string::npos)
       << outcome.err;
 }
 
 TEST_F(GpuCommand, SkipsALayoutOfMoreRanksThanShareAGpu) {
-  write_spec("axes: {tp: [1, 2], dp: [1]}\ninclude: [{tp: 8, dp: 4}]\n");
+  write_spec(std::string("axes: {tp: [1, 2], dp: [1]}\n") + kThirtyTwoRanks);
   const CommandOutcome outcome = sweep({"--comm", "nccl", "--gpus", "1"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
-  ASSERT_EQ(results().size(), 3U);
-  for (const CaseResult& result : results()) {
-    const bool fits = result.c.layout.tp * result.c.layout.dp <= backends::kMaxRanksPerGpu;
-    EXPECT_EQ(result.verdict, fits ? Verdict::kPass : Verdict::kSkipped) << result.reason;
-    if (fits) continue;
-    EXPECT_EQ(result.reason.find("32 ranks would share a GPU"), 0U) << result.reason;
-  }
+  expect_passes_but_for_thirty_two_ranks(2);
 }
 
 TEST_F(GpuCommand, ConfirmsASweepOfSimulatedRanks) {
@@ -166,12 +146,12 @@ TEST_F(GpuCommand, ConfirmsASweepOfSimulatedRanks) {
 
 TEST_F(GpuCommand, TellsHowToReplayAFailureAsItRan) {
   write_spec("axes: {dp: [2]}\n");
-  const std::vector<std::string> defect = {"--defect", "B27-dp-reduction-missing"};
-  const CommandOutcome simulated = sweep({defect[0], defect[1], "--device", "cuda"});
+  const std::string defect = "B27-dp-reduction-missing";
+  const CommandOutcome simulated = sweep({"--defect", defect, "--device", "cuda"});
   EXPECT_EQ(simulated.exit_code, 1) << simulated.out << simulated.err;
   EXPECT_NE(simulated.out.find("first-failure.json --device cuda\n"), std::string::npos)
       << simulated.out;
-  const CommandOutcome real = sweep({defect[0], defect[1], "--comm", "nccl", "--gpus", "1"});
+  const CommandOutcome real = sweep({"--defect", defect, "--comm", "nccl", "--gpus", "1"});
   EXPECT_EQ(real.exit_code, 1) << real.out << real.err;
   EXPECT_NE(real.out.find("first-failure.json --comm nccl --gpus 1\n"), std::string::npos)
       << real.out;
@@ -211,26 +191,35 @@ TEST_F(GpuCommand, AHostProcessKilledInMidSweepCostsTheCaseItRanAndNoOther) {
   EXPECT_EQ(outcome.exit_code, num_errors) << outcome.err;
 }
 
-TEST_F(GpuCommand, ProcessesOfALauncherShareTheGpusAndTheWork) {
+TEST_F(GpuCommand, ProcessesOfALauncherShareOneGpu) {
   write_spec("axes: {tp: [1, 2], dp: [1, 2, 4]}\n");
-  const std::string told = launch_two({"--gpus", "1"}, [](int) { return ""; });
+  const std::string told = launch_two({"--gpus", "1"});
   EXPECT_EQ(count(told, kNote), 1) << told;
   expect_passes(6, "nccl");
 }
 
-TEST_F(GpuCommand, SpreadsRanksThatOutnumberTheGpusOverAllOfThem) {
-  write_spec("axes: {tp: [4], dp: [" + std::to_string(num_gpus()) + "]}\n");
+TEST_F(GpuCommand, SpreadsRanksOverAllGpus) {
+  write_spec(std::string("axes: {tp: [4], dp: [4]}\n") + kThirtyTwoRanks);
   const CommandOutcome outcome = sweep({"--comm", "nccl"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
-  EXPECT_EQ(count(outcome.err, kNote), 1) << outcome.err;
-  expect_passes(1, "nccl");
+  if (num_gpus() > 1) return expect_passes(2, "nccl");
+  expect_passes_but_for_thirty_two_ranks(1);
 }
 
 TEST_F(GpuCommand, ProcessesOfALauncherMaySeeOneGpuEach) {
-  write_spec("axes: {tp: [1, 2], dp: [1, 2]}\n");
-  launch_two({},
-             [](int rank) { return "CUDA_VISIBLE_DEVICES=" + std::to_string(rank % num_gpus()); });
-  expect_passes(4, "nccl");
+  write_spec(std::string("axes: {tp: [1, 2], dp: [1, 2]}\n") + kThirtyTwoRanks);
+  launch_two({}, [](int rank) { return "CUDA_VISIBLE_DEVICES=" + visible_to(rank); });
+  if (num_gpus() > 1) return expect_passes(5, "nccl");
+  expect_passes_but_for_thirty_two_ranks(4);
+}
+
+// Rank 0 sees a GPU for each of two ranks, rank 1 only the first of them.
+TEST_F(GpuCommand, RanksShareAGpuThatAnotherProcessSeesAlone) {
+  write_spec("axes: {dp: [2]}\n");
+  launch_two({}, [](int rank) {
+    return rank == 0 ? std::string() : "CUDA_VISIBLE_DEVICES=" + visible_to(0);
+  });
+  expect_passes(1, "nccl");
 }
 
 }  // namespace

@@ -9,82 +9,23 @@
 #include "backends/coordinator/coordinator.h"
 #include "backends/coordinator/socket.h"
 #include "matrix/sweep/case_result.h"
-#include "tests/matrix/cli/run_lockstep.h"
+#include "tests/matrix/cli/sweep_fixture.h"
 #include "tests/matrix/sweep/sample_results.h"
 
 namespace lockstep::test {
 namespace {
 
-const char* const kHead =
-    "lockstep: 1\nname: tiny\nmodel: {preset: tiny-linear}\n"
-    "recipe: {global_batch: 4, steps: 1}\n";
-
-// A port that is free now; another process may take it, so it is asked for just before its use.
-std::string free_port() {
-  const int socket = backends::listen_on("127.0.0.1", 0);
-  const int port = backends::local_port(socket);
-  ::close(socket);
-  return std::to_string(port);
-}
-
-class GlooCommand : public ::testing::Test {
+class GlooCommand : public SweepFixture {
  protected:
-  void write_spec(const std::string& axes) {
-    write_text(folder.file("spec.yaml"), std::string(kHead) + axes);
-  }
+  GlooCommand() : SweepFixture("gloo") {}
+
   CommandOutcome run(std::vector<std::string> options) {
     options.insert(options.begin(), {"sweep", "spec.yaml", "--comm", "gloo"});
     return run_lockstep(options, folder.path());
   }
   std::vector<matrix::CaseResult> results(const std::string& out = "lockstep-out/tiny") const {
-    std::istringstream lines(read_text(folder.file(out + "/results.jsonl")));
-    std::vector<matrix::CaseResult> found;
-    std::string line;
-    while (std::getline(lines, line)) found.push_back(matrix::result_from_json(line));
-    return found;
+    return SweepFixture::results(out);
   }
-
-  struct Launched {
-    std::vector<TemporaryFolder> places;  // by rank
-    std::vector<pid_t> pids;
-  };
-
-  // Starts `num` processes with a launcher's variables, each in a folder of its own but for the
-  // spec.
-  Launched start(int num,
-                 const std::string& port,
-                 const std::string& address,
-                 const std::vector<std::string>& options) {
-    std::vector<std::string> words = {
-        "sweep", folder.file("spec.yaml"), "--comm", "gloo", "--out", folder.file("out")};
-    words.insert(words.end(), options.begin(), options.end());
-    Launched launched{.places = std::vector<TemporaryFolder>(static_cast<std::size_t>(num)),
-                      .pids = {}};
-    for (int rank = 0; rank < num; ++rank) {
-      launched.pids.push_back(start_lockstep(words,
-                                             launched.places[static_cast<std::size_t>(rank)].path(),
-                                             {"RANK=" + std::to_string(rank),
-                                              "WORLD_SIZE=" + std::to_string(num),
-                                              "LOCAL_RANK=" + std::to_string(rank),
-                                              "MASTER_ADDR=" + address,
-                                              "MASTER_PORT=" + port}));
-    }
-    return launched;
-  }
-
-  // What they came to, by rank.
-  std::vector<CommandOutcome> launch(int num,
-                                     const std::vector<std::string>& options,
-                                     const std::string& address = "127.0.0.1") {
-    const Launched launched = start(num, free_port(), address, options);
-    std::vector<CommandOutcome> outcomes;
-    for (std::size_t i = 0; i < launched.pids.size(); ++i) {
-      outcomes.push_back(wait_for_lockstep(launched.pids[i], launched.places[i].path()));
-    }
-    return outcomes;
-  }
-
-  TemporaryFolder folder;
 };
 
 TEST_F(GlooCommand, SweepsLayoutsOnProcessesAndSaysSoInEveryLine) {
