@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "tests/bench/medians.h"
 #include "tests/support/spawn_ranks.h"
 
 namespace lockstep::test {
@@ -15,12 +16,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double median(std::vector<double>& values) {
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 // Eight blocks that copy to eight others: what any exchange must move at least.

@@ -6,19 +6,18 @@
 #include <gloo/rendezvous/hash_store.h>
 #include <gloo/transport/tcp/device.h>
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "tests/bench/medians.h"
 #include "tests/support/gloo_ranks.h"
 
 namespace lockstep::test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Seconds = std::vector<double>;  // of each call, on rank 0
 
 constexpr int kNumCalls = 40;
 
@@ -31,12 +30,6 @@ Seconds timed(const std::function<void()>& call) {
     seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
   }
   return seconds;
-}
-
-double median(Seconds values) {
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 Seconds through_the_port(int num_ranks, std::int64_t count) {

@@ -21,18 +21,11 @@ void BM_NcclAllReduceOnAllGpus(benchmark::State& state) {
                   .num_bytes = state.range(0),
                   .waits_for_each = true,
                   .one_rank_a_gpu = true};
-  Seconds ours;
-  Seconds bare;
-  for (auto _ : state) {
-    for (const double seconds : bare_nccl(load)) bare.push_back(seconds);
-    const Seconds now = through_the_port(load);
-    ours.insert(ours.end(), now.begin(), now.end());
-    state.SetIterationTime(median(now));
-  }
+  const Measured measured = measure(state, load);
   state.counters["gpus"] = load.num_ranks;
-  state.counters["bus_GB_s"] = bus_bandwidth(load, median(ours));
-  state.counters["bare_bus_GB_s"] = bus_bandwidth(load, median(bare));
-  state.counters["bare_us"] = 1e6 * median(bare);
+  state.counters["bus_GB_s"] = bus_bandwidth(load, measured.seconds);
+  state.counters["bare_bus_GB_s"] = bus_bandwidth(load, measured.bare_seconds);
+  state.counters["bare_us"] = 1e6 * measured.bare_seconds;
 }
 
 BENCHMARK(BM_NcclAllReduceOnAllGpus)

@@ -1,5 +1,5 @@
 // What an all-reduce over NCCL costs through the port, and without it, and what it costs to set
-// communicators up, where ranks share the GPUs.
+// communicators up, with what ranks need that share GPUs.
 #include <benchmark/benchmark.h>
 
 #include <barrier>
@@ -24,16 +24,9 @@ void compare(benchmark::State& state, bool waits_for_each) {
   const Load load{.num_ranks = static_cast<int>(state.range(0)),
                   .num_bytes = state.range(1),
                   .waits_for_each = waits_for_each};
-  Seconds ours;
-  Seconds bare;
-  for (auto _ : state) {
-    for (const double seconds : bare_nccl(load)) bare.push_back(seconds);
-    const Seconds now = through_the_port(load);
-    ours.insert(ours.end(), now.begin(), now.end());
-    state.SetIterationTime(median(now));
-  }
-  state.counters["bare_us"] = 1e6 * median(bare);
-  state.counters["times_bare"] = median(ours) / median(bare);
+  const Measured measured = measure(state, load);
+  state.counters["bare_us"] = 1e6 * measured.bare_seconds;
+  state.counters["times_bare"] = measured.seconds / measured.bare_seconds;
 }
 
 void BM_NcclAllReduce(benchmark::State& state) { compare(state, true); }
@@ -64,8 +57,9 @@ void BM_NcclSetUp(benchmark::State& state) {
     std::barrier<> all(num_ranks);
     double seconds = 0.0;
     const Mesh mesh(layout);
-    const MakeServer make_server = [&](backends::CoordinatorClient& client) -> ServeOrder {
-      Gpu& gpu = gpus.next();
+    const MakeServer make_server = [&](backends::CoordinatorClient& client,
+                                       int seat) -> ServeOrder {
+      Gpu& gpu = gpus.of(seat);
       return [&](const backends::TrialOrder& order) {
         backends::NcclConnections connections(process, client, gpu, {.shares_gpu = true});
         CudaDevice device(gpu);

@@ -4,13 +4,16 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
-#include <algorithm>
+#include <barrier>
 #include <chrono>
 #include <functional>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "core/tensor/cuda/gpu.h"
+#include "tests/bench/medians.h"
 #include "tests/support/nccl_ranks.h"
 
 namespace lockstep::test {
@@ -73,14 +76,6 @@ void on_bare_ranks(const Load& load, const std::function<void(int rank, ncclComm
   for (std::thread& thread : threads) thread.join();
 }
 
-}  // namespace
-
-double median(Seconds values) {
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 Seconds through_the_port(const Load& load) {
   Seconds seconds;
   const backends::TrialOutcome outcome = run_nccl_ranks(
@@ -110,6 +105,7 @@ Seconds through_the_port(const Load& load) {
 
 Seconds bare_nccl(const Load& load) {
   Seconds seconds;
+  std::barrier<> all_are_ready(load.num_ranks);  // memory is taken while no other rank's call runs
   on_bare_ranks(load, [&](int rank, ncclComm_t communicator) {
     cudaStream_t stream = nullptr;
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -117,6 +113,8 @@ Seconds bare_nccl(const Load& load) {
     const auto count = static_cast<std::size_t>(count_of(load));
     check(cudaMallocAsync(&x, count * sizeof(float), stream));
     check(cudaMemsetAsync(x, 1, count * sizeof(float), stream));
+    check(cudaStreamSynchronize(stream));
+    all_are_ready.arrive_and_wait();
     const Seconds mine = timed(
         load.waits_for_each,
         [&] { check(ncclAllReduce(x, x, count, ncclFloat32, ncclSum, communicator, stream)); },
@@ -127,6 +125,20 @@ Seconds bare_nccl(const Load& load) {
     if (rank == 0) seconds = mine;
   });
   return seconds;
+}
+
+}  // namespace
+
+Measured measure(benchmark::State& state, const Load& load) {
+  Seconds ours;
+  Seconds bare;
+  for (auto _ : state) {
+    for (const double seconds : bare_nccl(load)) bare.push_back(seconds);
+    const Seconds now = through_the_port(load);
+    ours.insert(ours.end(), now.begin(), now.end());
+    state.SetIterationTime(median(now));
+  }
+  return {.seconds = median(ours), .bare_seconds = median(bare)};
 }
 
 }  // namespace lockstep::test

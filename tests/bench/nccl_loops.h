@@ -2,13 +2,11 @@
 // GPUs that this process sees.
 #pragma once
 
+#include <benchmark/benchmark.h>
+
 #include <cstdint>
-#include <string>
-#include <vector>
 
 namespace lockstep::test {
-
-using Seconds = std::vector<double>;  // of a call, on rank 0
 
 struct Load {
   int num_ranks;
@@ -18,11 +16,13 @@ struct Load {
   bool one_rank_a_gpu = false;
 };
 
-// What a rank throws, or a trial finds, is thrown: there is no figure then.
-Seconds through_the_port(const Load& load);
-// Another thread's error ends the process.
-Seconds bare_nccl(const Load& load);
-
-double median(Seconds values);
+struct Measured {
+  double seconds;       // of a call through the port, on rank 0
+  double bare_seconds;  // of NCCL alone
+};
+// Medians over the benchmark's iterations, of runs in turn; each iteration's time is set. Where
+// ranks share GPUs, prepare_nccl_ranks() comes first. What a rank throws, or a trial finds, is
+// thrown; an error of NCCL alone ends the process.
+Measured measure(benchmark::State& state, const Load& load);
 
 }  // namespace lockstep::test

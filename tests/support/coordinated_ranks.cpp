@@ -31,7 +31,7 @@ void serve_trials(backends::CoordinatorClient& client, const ServeOrder& serve) 
 void serve(const MakeServer& make_server, const backends::CoordinatorClient::Options& options) {
   try {
     backends::CoordinatorClient client(options);
-    const ServeOrder server = make_server(client);
+    const ServeOrder server = make_server(client, options.seat);
     serve_trials(client, server);
   } catch (const std::exception&) {
     // The coordinator is gone, or hears of this rank's end by its line.

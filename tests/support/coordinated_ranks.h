@@ -23,8 +23,9 @@ struct CoordinatedOptions {
 
 // One trial's program on this thread.
 using ServeOrder = std::function<void(const backends::TrialOrder&)>;
-// Called once on each thread; what it gives lives as long as the thread serves.
-using MakeServer = std::function<ServeOrder(backends::CoordinatorClient&)>;
+// Called once on each thread, of a seat from 0 on; what it gives lives as long as the thread
+// serves.
+using MakeServer = std::function<ServeOrder(backends::CoordinatorClient&, int seat)>;
 
 // Thrown by a program whose thread is to end as a killed process does: its line just breaks.
 struct EndsWithoutAWord {};

@@ -17,7 +17,7 @@ backends::TrialOutcome run_gloo_ranks(const Layout& layout,
                                       const Program& program,
                                       const GlooRanksOptions& options) {
   const Mesh mesh(layout);
-  const MakeServer make_server = [&](backends::CoordinatorClient& client) -> ServeOrder {
+  const MakeServer make_server = [&](backends::CoordinatorClient& client, int) -> ServeOrder {
     const auto connections = std::make_shared<backends::GlooConnections>(
         client, backends::GlooConnections::Options{.timeout = options.timeout});
     return [&, connections](const backends::TrialOrder& order) {

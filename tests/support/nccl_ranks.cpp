@@ -32,8 +32,6 @@ SeenGpus::SeenGpus() {
   }
 }
 
-Gpu& SeenGpus::next() { return *gpus_[num_taken_++ % gpus_.size()]; }
-
 std::string prepare_nccl_ranks() {
   backends::let_ranks_share_gpus();
   return backends::why_no_nccl(backends::kMaxRanksPerGpu);
@@ -44,12 +42,15 @@ backends::TrialOutcome run_nccl_ranks(const Layout& layout,
                                       const NcclRanksOptions& options) {
   if (const std::string why = why_not(options); !why.empty()) throw UsageError(why);
   const Mesh mesh(layout);
+  LOCKSTEP_CHECK(!options.one_rank_a_gpu || mesh.world() <= num_gpus(),
+                 std::to_string(mesh.world()) + " ranks have " + std::to_string(num_gpus()) +
+                     " GPUs, which is not one each");
   std::optional<SeenGpus> own_gpus;
   SeenGpus& gpus = options.gpus != nullptr ? *options.gpus : own_gpus.emplace();
   backends::NcclProcess process;
-  const MakeServer make_server = [&](backends::CoordinatorClient& client) -> ServeOrder {
+  const MakeServer make_server = [&](backends::CoordinatorClient& client, int seat) -> ServeOrder {
     const auto own = std::make_shared<OwnProcess>();
-    Gpu& shared = gpus.next();
+    Gpu& shared = gpus.of(seat);
     Gpu& its_gpu = options.apart ? own->gpu.emplace(shared.ordinal()) : shared;
     const auto connections = std::make_shared<backends::NcclConnections>(
         options.apart ? own->process : process,

@@ -1,9 +1,8 @@
 // Runs a function on every rank of a small cluster over NCCL: ranks are threads of this process on
 // the GPUs that it sees, each with its own line to a coordinator. It needs a GPU and a NCCL that
-// lets ranks share one.
+// lets ranks share one, unless each has its own.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -16,18 +15,16 @@
 
 namespace lockstep::test {
 
-// All that this process sees; with one GPU, ranks share it.
+// All that this process sees; seats take them in turn, and share them where they outnumber them.
 class SeenGpus {
  public:
   // UsageError where there is none.
   SeenGpus();
 
-  // Each in turn; from any thread.
-  Gpu& next();
+  Gpu& of(int seat) { return *gpus_[static_cast<std::size_t>(seat) % gpus_.size()]; }
 
  private:
   std::vector<std::unique_ptr<Gpu>> gpus_;
-  std::atomic<std::size_t> num_taken_ = 0;
 };
 
 struct NcclRanksOptions {
@@ -39,13 +36,14 @@ struct NcclRanksOptions {
   // Each rank enqueues for itself, as in a process of its own: then one that has left a call leaves
   // the others' parts on the GPU.
   bool apart = false;
-  // As many GPUs as ranks: NCCL takes as many channels as it likes, and nothing is prepared.
+  // There are as many GPUs as ranks, or it throws: NCCL takes as many channels as it likes, and
+  // nothing is prepared.
   bool one_rank_a_gpu = false;
 };
 
-// The environment of the process is prepared first: it must not have used CUDA before its first
-// call of this, or of prepare_nccl_ranks(). UsageError where there is no GPU or no such NCCL; never
-// throws for what a rank does.
+// Unless `one_rank_a_gpu`, the environment of the process is prepared first: it must not have used
+// CUDA before its first call of this, or of prepare_nccl_ranks(). UsageError where there is no GPU
+// or no such NCCL; never throws for what a rank does.
 backends::TrialOutcome run_nccl_ranks(const Layout& layout,
                                       const std::function<void(TestRank&)>& program,
                                       const NcclRanksOptions& options = {});

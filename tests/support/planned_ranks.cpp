@@ -95,7 +95,7 @@ backends::TrialOutcome run_planned_ranks(const Layout& layout,
                                          const std::function<void(TestRank&)>& program) {
   const Mesh mesh(layout);
   LoopNccl nccl;
-  const MakeServer make_server = [&](backends::CoordinatorClient& client) -> ServeOrder {
+  const MakeServer make_server = [&](backends::CoordinatorClient& client, int) -> ServeOrder {
     return [&](const backends::TrialOrder& order) {
       PlannedTransport transport(client, nccl, order.rank);
       CpuDevice device;

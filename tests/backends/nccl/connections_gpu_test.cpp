@@ -64,8 +64,8 @@ Seen run_trials(int num_trials, const std::function<void(const Seat&)>& program)
   const Mesh mesh(layout_of({.tp = 2, .dp = 2}));
   SeenGpus gpus;
   backends::NcclProcess process;
-  const MakeServer make_server = [&](backends::CoordinatorClient& client) -> ServeOrder {
-    Gpu& gpu = gpus.next();
+  const MakeServer make_server = [&](backends::CoordinatorClient& client, int seat) -> ServeOrder {
+    Gpu& gpu = gpus.of(seat);
     const auto connections = std::make_shared<NcclConnections>(
         process, client, gpu, NcclConnections::Options{.shares_gpu = true});
     return [&, connections](const TrialOrder& order) {

@@ -182,7 +182,7 @@ TEST(NcclFailure, OfAThreadThatEndsBeforeTheSetUpNamesItsRank) {
   const Mesh mesh(layout_of({.tp = 4}));
   Gpu gpu(0);
   backends::NcclProcess process;
-  const MakeServer make_server = [&](backends::CoordinatorClient& client) -> ServeOrder {
+  const MakeServer make_server = [&](backends::CoordinatorClient& client, int) -> ServeOrder {
     const auto connections = std::make_shared<backends::NcclConnections>(
         process, client, gpu, backends::NcclConnections::Options{.shares_gpu = true});
     return [&, connections](const backends::TrialOrder& order) {
