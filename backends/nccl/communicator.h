@@ -19,7 +19,6 @@
 namespace lockstep::backends {
 
 class StreamScratch;
-
 struct NcclPlan;
 
 class NcclTransport : public OrderedTransport {

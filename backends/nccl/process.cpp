@@ -136,8 +136,8 @@ void NcclProcess::Impl::wait_for_others(Meeting& meeting,
       for (int i = 0; i < num_yields && !meeting.has_ended(); ++i) std::this_thread::yield();
       check();
     }
-    if (num_waits >= kNumShortWaits && !meeting.has_ended())
-      meeting.changed.wait_for(lock, kLongWait);
+    if (num_waits < kNumShortWaits || meeting.has_ended()) continue;
+    meeting.changed.wait_for(lock, kLongWait);
   }
 }
 
