@@ -4,13 +4,10 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <sstream>
 
 #include "backends/coordinator/coordinator.h"
 #include "backends/coordinator/socket.h"
-#include "matrix/sweep/case_result.h"
 #include "tests/matrix/cli/sweep_fixture.h"
-#include "tests/matrix/sweep/sample_results.h"
 
 namespace lockstep::test {
 namespace {
