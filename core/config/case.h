@@ -36,6 +36,8 @@ struct Model {
   std::int64_t vocab_size;
   std::int64_t vocab_divisor;  // the padded vocabulary is a multiple of this times tp
   Attention attention;
+  std::int64_t sliding_window;  // keys that a query sees, its own included; 0: all before it
+  bool attention_sink;          // a learnable logit of each head that no key has
   bool qk_norm;
   bool tied;
   bool bias;
@@ -58,6 +60,7 @@ struct Layout {
   bool sp;
   std::int64_t cp;
   CpComm cp_comm;
+  std::int64_t cp_inner;  // of a2a+p2p: ranks that exchange heads; the others form the ring
   std::int64_t pp;
   std::int64_t vpp;
   std::int64_t ep;

@@ -1,4 +1,4 @@
-// Weights, tokens and masks from the counter hash.
+// Weights, tokens, masks and documents from the counter hash.
 #include "core/config/data.h"
 
 #include <algorithm>
@@ -14,6 +14,7 @@ const std::uint64_t kMaskStream = stream_of("data.mask");
 const std::uint64_t kMaskKindStream = stream_of("data.mask_kind");
 const std::uint64_t kMaskDensityStream = stream_of("data.mask_density");
 const std::uint64_t kMaskPlaceStream = stream_of("data.mask_place");
+const std::uint64_t kDocumentStream = stream_of("data.document");
 
 std::uint64_t unsigned_of(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
@@ -111,6 +112,30 @@ bool is_target(const Case& c, std::int64_t step, std::int64_t sample, std::int64
       random_bits(unsigned_of(recipe.seed), kMaskKindStream, unsigned_of(micro_batch_first));
   const SampleRange range{.first = micro_batch_first, .count = recipe.micro_batch};
   return is_target_of(kKinds[kind % std::size(kKinds)], c, range, first + sample, position);
+}
+
+std::vector<std::int64_t> document_starts(const Case& c, std::int64_t step, std::int64_t sample) {
+  if (!c.recipe.packing) return {0};
+  constexpr std::int64_t kShortest = 3;
+  const std::int64_t seq = c.recipe.seq;
+  const std::int64_t spread = std::max<std::int64_t>(1, seq * 3 / 8 - kShortest + 1);
+  const std::int64_t first = first_token_of(c, step, sample);
+  std::vector<std::int64_t> starts;
+  for (std::int64_t start = 0; start < seq;) {
+    starts.push_back(start);
+    const std::uint64_t bits =
+        random_bits(unsigned_of(c.recipe.seed), kDocumentStream, unsigned_of(first + start));
+    start += kShortest + static_cast<std::int64_t>(bits % unsigned_of(spread));
+  }
+  return starts;
+}
+
+std::int64_t first_token_of(const Case& c, std::int64_t step, std::int64_t sample) {
+  return (step * c.recipe.global_batch + sample) * c.recipe.seq;
+}
+
+std::uint64_t dropout_stream(std::string_view site) {
+  return stream_of("dropout." + std::string(site));
 }
 
 }  // namespace lockstep

@@ -23,8 +23,32 @@ std::vector<Rule> all_rules() {
        "num_hidden_layers {num_hidden_layers} is not divisible by pp {pp} times vpp {vpp}"},
       {"global_batch % (dp * micro_batch) == 0",
        "global_batch {global_batch} is not divisible by dp {dp} times micro_batch {micro_batch}"},
-      {"cp > 1 -> seq % (2 * cp) == 0", "seq {seq} is not divisible by twice cp {cp}"},
-      {"sp -> seq % (cp * tp) == 0", "seq {seq} is not divisible by cp {cp} times tp {tp}"},
+      // Packed documents are padded to what these ask.
+      {"cp > 1 and not packing -> seq % (2 * cp) == 0",
+       "seq {seq} is not divisible by twice cp {cp}"},
+      {"sp and not packing -> seq % (cp * tp) == 0",
+       "seq {seq} is not divisible by cp {cp} times tp {tp}"},
+      {"packing -> micro_batch == 1",
+       "packing needs a micro_batch of 1, and it is {micro_batch}: documents have other lengths in "
+       "each sample"},
+      {"attention == causal and cp > 1 and cp_comm == a2a -> "
+       "num_attention_heads % (tp * cp) == 0 and num_key_value_heads % (tp * cp) == 0",
+       "cp_comm a2a shares out heads: num_attention_heads {num_attention_heads} and "
+       "num_key_value_heads {num_key_value_heads} must be divisible by tp {tp} times cp {cp}"},
+      {"cp > 1 and cp_comm == 'a2a+p2p' -> cp % cp_inner == 0 and cp_inner > 1 and cp > cp_inner",
+       "cp_comm a2a+p2p needs rings of several ranks of cp_inner above 1 each: cp {cp} is no "
+       "multiple of cp_inner {cp_inner} above it"},
+      {"attention == causal and cp > 1 and cp_comm == 'a2a+p2p' -> "
+       "num_attention_heads % (tp * cp_inner) == 0 and "
+       "num_key_value_heads % (tp * cp_inner) == 0",
+       "cp_comm a2a+p2p shares out heads: num_attention_heads {num_attention_heads} and "
+       "num_key_value_heads {num_key_value_heads} must be divisible by tp {tp} times cp_inner "
+       "{cp_inner}"},
+      {"sliding_window > 0 and cp > 1 -> cp_comm in [all_gather, a2a]",
+       "a sliding_window needs cp_comm all_gather or a2a, and it is {cp_comm}"},
+      {"loss_values == 2 -> loss_norm == micro_batch",
+       "loss_norm token divides by a count, which a loss function of two values does not return"},
+      {"forward_only -> dropout == 0", "forward_only evaluates: dropout {dropout} must be 0"},
       {"attention == causal -> num_attention_heads % num_key_value_heads == 0",
        "num_attention_heads {num_attention_heads} is not divisible by num_key_value_heads "
        "{num_key_value_heads}"},

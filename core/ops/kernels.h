@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "core/ops/attention_args.h"
 #include "core/tensor/device.h"
 
 namespace lockstep {
@@ -115,36 +116,6 @@ struct SplitQkvArgs {
   std::int64_t head_dim = 0;
 };
 
-// Causal attention. Row t is token t / batch of sample t % batch; query head h reads kv head
-// h / (num_heads / num_kv_heads).
-struct AttentionSizes {
-  std::int64_t batch = 1;
-  std::int64_t num_heads = 0;
-  std::int64_t num_kv_heads = 0;
-  std::int64_t head_dim = 0;
-  double scale = 1.0;  // of q k before the softmax
-};
-// P[b, h, s, u] = softmax over u <= s of scale q[s] k[u], 0 for u > s; out[s] = sum over u P v[u].
-struct AttentionArgs {
-  Buffer q_TQ;
-  Buffer k_TK;
-  Buffer v_TK;
-  Buffer out_TQ;
-  Buffer probabilities_BHSS;  // of the accumulation type
-  AttentionSizes sizes;
-};
-struct AttentionBackwardArgs {
-  Buffer q_TQ;
-  Buffer k_TK;
-  Buffer v_TK;
-  Buffer probabilities_BHSS;
-  Buffer dout_TQ;
-  Buffer dq_TQ;
-  Buffer dk_TK;
-  Buffer dv_TK;
-  AttentionSizes sizes;
-};
-
 // out = f(x), or out = dy f'(x).
 struct UnaryArgs {
   Buffer x;
@@ -229,6 +200,11 @@ struct AddArgs {
 };
 // out += x, which may be of another type; out may not overlap x.
 struct AccumulateArgs {
+  Buffer x;
+  Buffer out;
+};
+// out = x in out's type.
+struct ConvertArgs {
   Buffer x;
   Buffer out;
 };
@@ -317,6 +293,12 @@ struct KernelTable {
   Kernel<SplitQkvArgs> join_qkv;
   Kernel<AttentionArgs> attention;
   Kernel<AttentionBackwardArgs> attention_backward;
+  Kernel<AttentionSinkArgs> attention_sink;
+  Kernel<AttentionSinkBackwardArgs> attention_sink_backward;
+  Kernel<AttentionBlockArgs> attention_block;
+  Kernel<AttentionDeltaArgs> attention_delta;
+  Kernel<AttentionBlockBackwardArgs> attention_block_backward;
+  Kernel<DropoutArgs> dropout;
   Kernel<UnaryArgs> silu;
   Kernel<UnaryBackwardArgs> silu_backward;
   Kernel<EmbeddingArgs> embedding;
@@ -329,6 +311,7 @@ struct KernelTable {
   Kernel<FillArgs> fill;
   Kernel<AddArgs> add;
   Kernel<AccumulateArgs> accumulate;
+  Kernel<ConvertArgs> convert;
   Kernel<ScaleArgs> scale;
   Kernel<ScaleByArgs> scale_by;
   Kernel<CopyColumnsArgs> copy_columns;
