@@ -31,6 +31,8 @@ struct Accumulation {
   Tensor sum;
 };
 void accumulate(const OpContext& ops, const Accumulation& accumulation, std::string_view label);
+// x as a new tensor of another type
+Tensor converted(const OpContext& ops, const Tensor& x, DType dtype);
 // x *= factor
 void scale_in_place(const OpContext& ops, const Tensor& x, double factor, std::string_view label);
 // factor * x with a factor [1] on the device
