@@ -43,6 +43,10 @@ std::string_view name_of(GroupKind kind) {
       return "tp_ep";
     case GroupKind::kTpEpPp:
       return "tp_ep_pp";
+    case GroupKind::kCpInner:
+      return "cp_inner";
+    case GroupKind::kCpOuter:
+      return "cp_outer";
   }
   throw InternalError("unknown kind of group");
 }

@@ -29,8 +29,10 @@ enum class GroupKind {
   kEdp,
   kTpEp,    // etp and ep
   kTpEpPp,  // etp, ep and pp
+  kCpInner,  // neighbours in cp: of a2a+p2p those that exchange heads, each rank alone else
+  kCpOuter,  // the ranks at one place of all inner groups: of a2a+p2p a ring
 };
-inline constexpr int kNumGroupKinds = 17;
+inline constexpr int kNumGroupKinds = 19;
 
 std::string_view name_of(GroupKind kind);  // "tp", "dp_cp", "embd" ...
 

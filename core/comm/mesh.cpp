@@ -141,6 +141,24 @@ std::vector<Group> stage_groups(GroupKind kind, const std::vector<Group>& pipeli
   return groups;
 }
 
+// Each group in runs of `inner` ranks, or across them: the first of every run, the second, and on.
+std::vector<Group> split_groups(GroupKind kind, const std::vector<Group>& whole, int inner) {
+  std::vector<Group> groups;
+  for (const Group& group : whole) {
+    const bool across = kind == GroupKind::kCpOuter;
+    const int size = across ? group.size() / inner : inner;
+    for (int first = 0; first < group.size() / size; ++first) {
+      Group part{.kind = kind, .index = static_cast<int>(groups.size()), .ranks = {}};
+      for (int i = 0; i < size; ++i) {
+        const int member = across ? i * inner + first : first * inner + i;
+        part.ranks.push_back(group.ranks[static_cast<std::size_t>(member)]);
+      }
+      groups.push_back(std::move(part));
+    }
+  }
+  return groups;
+}
+
 }  // namespace
 
 Mesh::Mesh(const Layout& layout, std::string_view order) : groups_(kNumGroupKinds) {
@@ -162,6 +180,13 @@ Mesh::Mesh(const Layout& layout, std::string_view order) : groups_(kNumGroupKind
   for (const GroupAxes& row : expert_groups()) set(row.kind, expert.groups(row));
   for (const GroupKind kind : {GroupKind::kEmbedding, GroupKind::kPositionEmbedding}) {
     set(kind, stage_groups(kind, groups(GroupKind::kPp)));
+  }
+  // Where cp is not split, these are nobody's groups: each rank alone, without a communicator.
+  const bool is_split = layout.cp > 1 && layout.cp_comm == CpComm::kAllToAllP2p;
+  for (const GroupKind kind : {GroupKind::kCpInner, GroupKind::kCpOuter}) {
+    set(kind,
+        is_split ? split_groups(kind, groups(GroupKind::kCp), static_cast<int>(layout.cp_inner))
+                 : dense.groups({kind, {}}));
   }
   index_ranks();
   for (const Factorisation* factorisation : {&dense, &expert}) {

@@ -39,6 +39,7 @@ class TableBuilder {
       head_norm(name + ".q_layernorm.");
       head_norm(name + ".k_layernorm.");
     }
+    if (model_.attention_sink) sink(name + ".core_attention.softmax_offset");
     row_parallel(name + ".linear_proj", {hidden, query_width});
   }
 
@@ -78,6 +79,13 @@ class TableBuilder {
   // Every tp rank has heads of its own: terms of a sum, with or without sequence parallelism.
   void head_norm(const std::string& name) {
     norm_of(name, model_.head_dim, PlacementKind::kPartial);
+  }
+
+  // A logit a head.
+  void sink(const std::string& name) {
+    const std::int64_t heads = model_.num_attention_heads;
+    add({.name = name, .full_shape = {heads}, .init = InitKind::kBias, .cut = cut(0, heads, 1)},
+        PlacementKind::kShard);
   }
 
   Cut cut(int dim, std::int64_t size, std::int64_t num_blocks) const {
