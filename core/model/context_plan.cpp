@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "core/ops/host.h"
+
 namespace lockstep {
 namespace {
 
@@ -111,6 +115,43 @@ AttendedParts attended_parts(const ContextPlan& plan, const RankContext& context
   parts.forward_keys = keys_of(plan.ring->forward);
   parts.backward_keys = keys_of(plan.ring->backward);
   return parts;
+}
+
+namespace {
+
+// Where each document begins among the padded ones.
+std::vector<std::int64_t> padded_starts(SequenceCut cut, const Documents& documents) {
+  cut.num_parts = 1;
+  std::vector<std::int64_t> starts(documents.starts.size(), 0);
+  for (const SequenceSlot& slot : slots_of(cut, documents, 0)) {
+    for (auto d = static_cast<std::size_t>(slot.document) + 1; d < starts.size(); ++d) ++starts[d];
+  }
+  return starts;
+}
+
+}  // namespace
+
+Tensor token_table(const OpContext& ops,
+                   const ContextPlan& plan,
+                   const Documents& documents,
+                   const std::vector<std::int64_t>& parts) {
+  const std::vector<std::int64_t> starts = padded_starts(plan.tokens, documents);
+  std::vector<std::int64_t> numbers;
+  std::vector<std::int64_t> places;
+  std::vector<std::int64_t> positions;
+  for (const std::int64_t part : parts) {
+    for (const SequenceSlot& slot : slots_of(plan.tokens, documents, part)) {
+      const std::int64_t start = starts[static_cast<std::size_t>(slot.document)];
+      numbers.push_back(plan.keeps_documents_apart ? slot.document : 0);
+      places.push_back(plan.keeps_documents_apart ? slot.place : start + slot.place);
+      positions.push_back(slot.position);
+    }
+  }
+  const auto count = static_cast<std::int64_t>(numbers.size());
+  std::vector<std::int64_t> table = std::move(numbers);
+  table.insert(table.end(), places.begin(), places.end());
+  table.insert(table.end(), positions.begin(), positions.end());
+  return integers_from_host(ops, table, {3, count}, "batch.tokens");
 }
 
 }  // namespace lockstep

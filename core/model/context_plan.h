@@ -55,4 +55,10 @@ struct AttendedParts {
 };
 AttendedParts attended_parts(const ContextPlan& plan, const RankContext& context);
 
+// The table (attention_args.h) of the tokens of these parts, one after the other.
+Tensor token_table(const OpContext& ops,
+                   const ContextPlan& plan,
+                   const Documents& documents,
+                   const std::vector<std::int64_t>& parts);
+
 }  // namespace lockstep

@@ -1,8 +1,6 @@
 // The decoder's forward pass; every backward comes from the tape.
 #include "core/model/decoder.h"
 
-#include <numeric>
-
 namespace lockstep {
 namespace {
 
@@ -20,23 +18,20 @@ Parameter output_weight(const NamedParameters& parameters) {
   return own.has_value() ? *own : parameters.of("embedding.word_embeddings.weight");
 }
 
-RopeTables tables_of(const RankContext& context, const Case& c) {
-  const Model& model = c.model;
-  if (model.attention == Attention::kNone || model.position == Position::kNone) return {};
-  std::vector<std::int64_t> positions(static_cast<std::size_t>(c.recipe.seq));
-  std::iota(positions.begin(), positions.end(), 0);
-  return rope_tables(context.ops, positions, model.head_dim, model.rope_theta);
-}
-
 DecoderLayer make_layer(const RankContext& context, const DecoderSpec& spec, std::int64_t layer) {
   const Model& model = spec.c.model;
   const std::string name = "decoder.layers." + std::to_string(layer);
   std::optional<SelfAttention> attention;
   if (model.attention == Attention::kCausal) {
-    attention.emplace(context, spec.c, spec.heads, spec.parameters, name + ".self_attention");
+    attention.emplace(context, spec.c, spec.attention, spec.parameters, name + ".self_attention");
   }
+  const auto dropout_after = [&](const char* module) {
+    return ResidualDropout(context, spec.attention.dropout, name + module, model.hidden_size);
+  };
   return {.attention = std::move(attention),
-          .mlp = MlpLayer(context, model, spec.parameters, name + ".mlp")};
+          .attention_dropout = dropout_after(".self_attention.linear_proj"),
+          .mlp = MlpLayer(context, model, spec.parameters, name + ".mlp"),
+          .mlp_dropout = dropout_after(".mlp.linear_fc2")};
 }
 
 std::optional<MappingSite> gather_output(const Model& model) {
@@ -51,7 +46,8 @@ Decoder::Decoder(const RankContext& context, const DecoderSpec& spec)
                  "embedding.word_embeddings",
                  spec.parameters.of("embedding.word_embeddings.weight"),
                  own_vocabulary(context, spec.parameters)),
-      rope_(tables_of(context, spec.c)),
+      embedding_dropout_(
+          context, spec.attention.dropout, "embedding", spec.c.model.hidden_size),
       final_norm_(spec.c.model, spec.parameters, "decoder.final_layernorm."),
       output_layer_(context, "output_layer", {.weight = output_weight(spec.parameters)}),
       gather_output_(gather_output(spec.c.model)),
@@ -65,13 +61,18 @@ Variable Decoder::loss_sum(const RankContext& context,
                            Tape& tape,
                            const MicroBatch& batch,
                            std::vector<Tensor>& trace) const {
+  const SequenceTables& sequence = batch.sequence;
+  const Tensor& rows = sequence.residual_rows;
   Variable x = embedding_.forward(context, tape, batch.ids_T);
+  x = embedding_dropout_.forward(tape, x, rows);
   trace.push_back(x.value);
   for (const DecoderLayer& layer : layers_) {
     if (layer.attention.has_value()) {
-      x = add(tape, x, layer.attention->forward(context, tape, x, rope_, trace));
+      const Variable out = layer.attention->forward(context, tape, x, sequence, trace);
+      x = add(tape, x, layer.attention_dropout.forward(tape, out, rows));
     }
-    x = add(tape, x, layer.mlp.forward(context, tape, x, trace));
+    const Variable out = layer.mlp.forward(context, tape, x, trace);
+    x = add(tape, x, layer.mlp_dropout.forward(tape, out, rows));
   }
   const Variable normed = final_norm_.forward(tape, x);
   trace.push_back(normed.value);

@@ -1,9 +1,9 @@
 // The decoder: embedding, layers of attention and MLP on a residual stream, final norm,
 // vocabulary-parallel head and loss.
 //
-// Activations are [T, H] with T = seq * micro_batch tokens, sequence-major: token s of sample b is
-// row s * micro_batch + b. Under sequence parallelism a rank holds T / tp of these rows outside the
-// regions that tensor-parallel linear maps enclose.
+// Activations are [T, H] with T = S * micro_batch tokens, S of them a rank's part of the sequence,
+// sequence-major: token s of sample b is row s * micro_batch + b. Under sequence parallelism a rank
+// holds T / tp of these rows outside the regions that tensor-parallel linear maps enclose.
 #pragma once
 
 #include <optional>
@@ -22,20 +22,23 @@ struct MicroBatch {
   Tensor labels_T;
   Tensor weights_T;  // 1 where the label counts, else 0; of the accumulation type
   std::int64_t targets = 0;
+  SequenceTables sequence;
 };
 
 // What the decoder is made of.
 struct DecoderSpec {
   const Case& c;
   NamedParameters parameters;
-  // Both outlive the decoder.
-  const HeadPlan& heads;
+  // All outlive the decoder.
+  const AttentionPlans& attention;
   const CrossEntropyPlan& cross_entropy;
 };
 
 struct DecoderLayer {
   std::optional<SelfAttention> attention;
+  ResidualDropout attention_dropout;
   MlpLayer mlp;
+  ResidualDropout mlp_dropout;
 };
 
 class Decoder {
@@ -43,7 +46,7 @@ class Decoder {
   Decoder(const RankContext& context, const DecoderSpec& spec);
 
   // [1]: the sum of the losses of the tokens that count. Traced activations are appended to
-  // `trace`, those of describe_activations in its order.
+  // `trace`, those of describe_activations in its order. The batch outlives the tape.
   Variable loss_sum(const RankContext& context,
                     Tape& tape,
                     const MicroBatch& batch,
@@ -51,7 +54,7 @@ class Decoder {
 
  private:
   VocabParallelEmbedding embedding_;
-  RopeTables rope_;  // empty where the model has no RoPE
+  ResidualDropout embedding_dropout_;
   std::vector<DecoderLayer> layers_;
   NormLayer final_norm_;
   ColumnParallelLinear output_layer_;

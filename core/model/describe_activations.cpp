@@ -33,11 +33,10 @@ class ActivationBuilder {
   }
 
  private:
-  // Outside the regions of column- and row-parallel maps: replicated, or cut by tokens.
   void residual(std::string name) {
-    ActivationSpec spec{.name = std::move(name), .full_shape = {tokens_, c_.model.hidden_size}};
-    if (c_.layout.sp) spec.cut = cut(0, tokens_);
-    table_.push_back(std::move(spec));
+    table_.push_back({.name = std::move(name),
+                      .full_shape = {tokens_, c_.model.hidden_size},
+                      .rows = ActivationRows::kResidual});
   }
 
   void within_region(std::string name, std::int64_t width) {
@@ -45,13 +44,13 @@ class ActivationBuilder {
   }
 
   void over_tp(std::string name, std::int64_t width, std::int64_t padded_width) {
+    const std::int64_t tp = c_.layout.tp;
     table_.push_back(
-        {.name = std::move(name), .full_shape = {tokens_, width}, .cut = cut(1, padded_width)});
-  }
-
-  Cut cut(int dim, std::int64_t size) const {
-    return {
-        .dim = dim, .axis = Axis::kTp, .num_parts = c_.layout.tp, .part_size = size / c_.layout.tp};
+        {.name = std::move(name),
+         .full_shape = {tokens_, width},
+         .rows = ActivationRows::kWithinRegion,
+         .columns =
+             Cut{.dim = 1, .axis = Axis::kTp, .num_parts = tp, .part_size = padded_width / tp}});
   }
 
   const Case& c_;
@@ -67,7 +66,8 @@ std::string to_text(const ActivationTable& table) {
   std::string text;
   for (const ActivationSpec& spec : table) {
     text += fmt::format("trace {} [{}]", spec.name, fmt::join(spec.full_shape, ", "));
-    if (spec.cut.has_value()) text += " " + to_text(*spec.cut);
+    text += fmt::format(", {}", name_of(spec.rows));
+    if (spec.columns.has_value()) text += ", " + to_text(*spec.columns);
     text += "\n";
   }
   return text;

@@ -25,16 +25,23 @@ std::optional<NormLayer> head_norm(const Case& c,
 
 SelfAttention::SelfAttention(const RankContext& context,
                              const Case& c,
-                             const HeadPlan& heads,
+                             const AttentionPlans& plans,
                              const NamedParameters& parameters,
                              const std::string& name)
-    : heads_(heads),
-      sizes_(sizes_of(c, heads)),
+    : heads_(plans.heads),
+      sizes_(sizes_of(c, plans.heads)),
       norm_(c.model, parameters, name + ".linear_qkv.layer_norm_"),
       linear_qkv_(context, name + ".linear_qkv", parameters.linear(name + ".linear_qkv")),
       gather_qkv_(MappingKind::kGatherLastReduce, GroupKind::kTp, name + ".linear_qkv"),
       q_norm_(head_norm(c, parameters, name + ".q_layernorm.")),
       k_norm_(head_norm(c, parameters, name + ".k_layernorm.")),
+      core_(context,
+            c,
+            plans.context,
+            plans.dropout,
+            sizes_,
+            name + ".core_attention",
+            parameters.find(name + ".core_attention.softmax_offset")),
       linear_proj_(context, name + ".linear_proj", parameters.linear(name + ".linear_proj")) {}
 
 QkvVariables SelfAttention::own_heads(const RankContext& context,
@@ -66,18 +73,18 @@ Variable SelfAttention::normed_heads(Tape& tape,
 Variable SelfAttention::forward(const RankContext& context,
                                 Tape& tape,
                                 const Variable& x,
-                                const RopeTables& tables,
+                                const SequenceTables& tables,
                                 std::vector<Tensor>& trace) const {
   const Variable qkv = linear_qkv_.forward(context, tape, norm_.forward(tape, x));
   trace.push_back(qkv.value);
   QkvVariables heads = own_heads(context, tape, qkv);
   heads.q = normed_heads(tape, heads.q, q_norm_);
   heads.k = normed_heads(tape, heads.k, k_norm_);
-  if (tables.cos) {
-    heads.q = rope(tape, heads.q, tables, sizes_.batch);
-    heads.k = rope(tape, heads.k, tables, sizes_.batch);
+  if (tables.rope.cos) {
+    heads.q = rope(tape, heads.q, tables.rope, sizes_.batch);
+    heads.k = rope(tape, heads.k, tables.rope, sizes_.batch);
   }
-  const Variable core = attention(tape, heads, sizes_);
+  const Variable core = core_.forward(context, tape, heads, tables);
   trace.push_back(core.value);
   const Variable out = linear_proj_.forward(context, tape, core);
   trace.push_back(out.value);

@@ -66,4 +66,46 @@ Tensor reduce_scatter_rows(const RankContext& context,
   return run_on(x, context, site, shape, {.kind = CollectiveKind::kReduceScatter});
 }
 
+Tensor all_to_all_rows(const RankContext& context, const CollectiveSite& site, const Tensor& x) {
+  const int size = context.group_size(site.group);
+  LOCKSTEP_CHECK(x.shape[0] == size,
+                 to_text(x.shape) + " has no row for each of " + std::to_string(size) + " ranks");
+  return run_on(x, context, site, x.shape, {.kind = CollectiveKind::kAllToAll});
+}
+
+RingPass pass_on(const RankContext& context,
+                 const CollectiveSite& site,
+                 std::span<const Tensor> sent) {
+  const OpContext& ops = context.ops;
+  const int size = context.group_size(site.group);
+  const int own = context.group_rank(site.group).value;
+  RingPass pass;
+  std::vector<CollectiveCall> calls;
+  for (const Tensor& tensor : sent) {
+    pass.received.push_back(
+        allocate_tensor(ops.device, tensor.dtype, tensor.shape, site.label, ops.stream));
+    CollectiveCall call{.label = site.label,
+                        .kind = CollectiveKind::kSend,
+                        .input = tensor.buffer(),
+                        .peer = GroupRank{(own + 1) % size},
+                        .tag = static_cast<std::int64_t>(pass.received.size()) - 1,
+                        .stream = ops.stream};
+    calls.push_back(call);
+    call.kind = CollectiveKind::kRecv;
+    call.input = {};
+    call.output = pass.received.back().buffer();
+    call.peer = GroupRank{(own + size - 1) % size};
+    calls.push_back(call);
+  }
+  pass.ticket = context.communicators.of(site.group).submit(calls);
+  return pass;
+}
+
+std::vector<Tensor> wait_for_pass(const RankContext& context,
+                                  const CollectiveSite& site,
+                                  const RingPass& pass) {
+  wait_for(context.ops.device, pass.ticket, site.label, context.ops.stream);
+  return pass.received;
+}
+
 }  // namespace lockstep

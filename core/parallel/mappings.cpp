@@ -47,6 +47,21 @@ Tensor reduce_scattered_columns(const RankContext& context,
   return own.reshaped(shape);
 }
 
+// Rows of some tokens and all columns to rows of all tokens and own columns, tokens in the order of
+// ranks.
+Tensor tokens_for_heads(const RankContext& context, const CollectiveSite& site, const Tensor& x) {
+  const int size = context.group_size(site.group);
+  const Shape rows{x.shape[0] * size, x.num_elements() / x.shape[0] / size};
+  return all_to_all_rows(context, site, columns_split(context.ops, x, size)).reshaped(rows);
+}
+
+Tensor heads_for_tokens(const RankContext& context, const CollectiveSite& site, const Tensor& x) {
+  const int size = context.group_size(site.group);
+  const Shape shape{x.shape[0] / size, x.num_elements() / x.shape[0] * size};
+  const Tensor parts = x.reshaped({size, x.num_elements() / size});
+  return columns_joined(context.ops, all_to_all_rows(context, site, parts), size, shape);
+}
+
 }  // namespace
 
 std::string_view name_of(MappingKind kind) {
@@ -69,6 +84,12 @@ std::string_view name_of(MappingKind kind) {
       return "gather_rows_slice";
     case MappingKind::kReduceScatterRows:
       return "reduce_scatter_rows";
+    case MappingKind::kGatherKeys:
+      return "gather_keys";
+    case MappingKind::kTokensToHeads:
+      return "tokens_to_heads";
+    case MappingKind::kHeadsToTokens:
+      return "heads_to_tokens";
   }
   throw InternalError("unknown mapping");
 }
@@ -79,22 +100,26 @@ MappingTable plan_mappings(const Layout& layout) {
     table.enter = MappingKind::kGatherRows;
     table.leave = MappingKind::kReduceScatterRows;
   }
-  if (layout.tp == 1) {
-    for (Mapping& mapping : table.by_kind) mapping = {"identity", identity, identity};
-    return table;
-  }
+  for (Mapping& mapping : table.by_kind) mapping = {"identity", identity, identity};
   const auto set = [&](MappingKind kind, MappingFunction forward, MappingFunction backward) {
     table.of(kind) = {std::string(name_of(kind)), forward, backward};
   };
-  set(MappingKind::kCopy, identity, summed);
-  set(MappingKind::kReduce, summed, identity);
-  set(MappingKind::kScatterLast, own_columns, gathered_columns);
-  set(MappingKind::kGatherLast, gathered_columns, own_columns);
-  set(MappingKind::kGatherLastReduce, gathered_columns, reduce_scattered_columns);
-  set(MappingKind::kScatterRows, own_rows, all_gather_rows);
-  set(MappingKind::kGatherRows, all_gather_rows, reduce_scatter_rows);
-  set(MappingKind::kGatherRowsSlice, all_gather_rows, own_rows);
-  set(MappingKind::kReduceScatterRows, reduce_scatter_rows, all_gather_rows);
+  if (layout.tp > 1) {
+    set(MappingKind::kCopy, identity, summed);
+    set(MappingKind::kReduce, summed, identity);
+    set(MappingKind::kScatterLast, own_columns, gathered_columns);
+    set(MappingKind::kGatherLast, gathered_columns, own_columns);
+    set(MappingKind::kGatherLastReduce, gathered_columns, reduce_scattered_columns);
+    set(MappingKind::kScatterRows, own_rows, all_gather_rows);
+    set(MappingKind::kGatherRows, all_gather_rows, reduce_scatter_rows);
+    set(MappingKind::kGatherRowsSlice, all_gather_rows, own_rows);
+    set(MappingKind::kReduceScatterRows, reduce_scatter_rows, all_gather_rows);
+  }
+  if (layout.cp > 1) {
+    set(MappingKind::kGatherKeys, all_gather_rows, reduce_scatter_rows);
+    set(MappingKind::kTokensToHeads, tokens_for_heads, heads_for_tokens);
+    set(MappingKind::kHeadsToTokens, heads_for_tokens, tokens_for_heads);
+  }
   return table;
 }
 

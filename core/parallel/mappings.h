@@ -21,8 +21,12 @@ enum class MappingKind {
   kGatherRows,         // all-gather | reduce-scatter
   kGatherRowsSlice,    // all-gather | own slice: only where all ranks have the same gradient
   kReduceScatterRows,  // reduce-scatter | all-gather
+  // Of context parallelism, over cp.
+  kGatherKeys,     // all-gather | reduce-scatter
+  kTokensToHeads,  // all-to-all: some tokens of all columns to all tokens of some | its inverse
+  kHeadsToTokens,  // the inverse | all-to-all
 };
-inline constexpr int kNumMappings = 9;
+inline constexpr int kNumMappings = 12;
 
 std::string_view name_of(MappingKind kind);  // copy, reduce, scatter_last ...
 
@@ -37,7 +41,7 @@ struct Mapping {
 // Where a row-parallel map adds its bias, which every rank holds whole.
 enum class RowBias { kAfterLeaving, kBeforeLeaving };
 
-// The mappings over tp, by MappingKind, and which of them lead into and out of the regions that a
+// The mappings over tp and those over cp, by MappingKind, and which of them lead into and out of the regions that a
 // column- and a row-parallel map enclose: under sequence parallelism tokens are cut outside them.
 // A plan like any other: a wrong variant is an edit of it.
 struct MappingTable {

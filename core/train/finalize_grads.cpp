@@ -19,16 +19,24 @@ namespace {
 class DeviceTotals {
  public:
   DeviceTotals(const OpContext& ops, const StepTotals& local)
-      : tensor_(reals_from_host(
-            ops, DType::kF64, std::array{local.objective, local.targets}, {2}, "finalize.totals")) {
-  }
+      : tensor_(reals_from_host(ops,
+                                DType::kF64,
+                                std::array{local.objective,
+                                           local.targets,
+                                           local.reported_loss_sum,
+                                           local.reported_targets},
+                                {4},
+                                "finalize.totals")) {}
 
   const Tensor& tensor() const { return tensor_; }
   Tensor objective() const { return tensor_.rows(0, 1); }
 
   StepTotals read(const OpContext& ops) const {
     const std::vector<double> values = read_reals(ops, tensor_, "finalize.totals");
-    return {.objective = values[0], .targets = values[1]};
+    return {.objective = values[0],
+            .targets = values[1],
+            .reported_loss_sum = values[2],
+            .reported_targets = values[3]};
   }
 
  private:
@@ -108,7 +116,8 @@ FinalizePlan plan_finalize(const ParameterTable& table, const BucketPlan& bucket
     }
   }
   for (std::size_t i = 0; i < table.size(); ++i) {
-    if (c.layout.tp == 1 || table[i].gradient_on(Axis::kTp) != PlacementKind::kPartial) continue;
+    if (c.layout.tp == 1 || c.recipe.forward_only) break;
+    if (table[i].gradient_on(Axis::kTp) != PlacementKind::kPartial) continue;
     plan.entries.push_back({.label = "finalize.tp_sum." + table[i].name,
                             .action = FinalizeAction::kSumParameter,
                             .group = GroupKind::kTp,

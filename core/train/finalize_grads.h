@@ -18,7 +18,7 @@ enum class FinalizeAction {
   kSumBucket,       // all-reduce a bucket of main gradients
   kWaitBucket,      // wait for the all-reduce that a backward pass started
   kSumParameter,    // all-reduce one parameter's main gradient
-  kSumTotals,       // all-reduce the step's totals: objective and targets
+  kSumTotals,       // all-reduce the step's totals
   kScale,           // multiply all main gradients and the objective by `factor`
   kScaleByTargets,  // the same by factor / max(targets, 1)
   kScaleParameter,  // multiply one parameter's main gradient by `factor`
@@ -43,7 +43,10 @@ std::string to_text(const FinalizePlan& plan);
 // What a rank's micro-batches of one step add up to.
 struct StepTotals {
   double objective = 0.0;  // sum of the losses that backward passes started from
-  double targets = 0.0;
+  double targets = 0.0;    // as loss functions returned them; 0 where they return none
+  // As they reported them.
+  double reported_loss_sum = 0.0;
+  double reported_targets = 0.0;
 };
 
 // Runs the plan; returns the totals as they are at its end.

@@ -11,6 +11,7 @@ namespace lockstep {
 
 BucketPlan plan_buckets(const ParameterTable& table, const Recipe& recipe) {
   BucketPlan plan;
+  if (recipe.forward_only) return plan;
   std::vector<ParameterId> members;
   std::vector<std::int64_t> sizes;
   const auto close = [&] {

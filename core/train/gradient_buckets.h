@@ -37,7 +37,8 @@ struct BucketPlan {
 };
 
 // Parameters in reverse registration order, about the order in which gradients become ready. A
-// bucket closes when it holds recipe.bucket_elements elements; 0 makes one bucket.
+// bucket closes when it holds recipe.bucket_elements elements; 0 makes one bucket. Without backward
+// passes there are none.
 BucketPlan plan_buckets(const ParameterTable& table, const Recipe& recipe);
 std::string to_text(const BucketPlan& plan, const ParameterTable& table);
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/errors.h"
 #include "core/ops/host.h"
@@ -26,12 +27,13 @@ std::string_view name_of(InitKind kind) {
   throw InternalError("unknown kind of initial value");
 }
 
-ShardSlice slice_of(const InitEntry& entry, const ParameterSpec& spec, const RankContext& context) {
-  if (!entry.cut.has_value() || !entry.part.has_value()) {
-    return lockstep::slice_of(entry.cut, spec.full_shape, context.mesh, context.rank);
-  }
-  const auto dim = static_cast<std::size_t>(entry.cut->dim);
-  return lockstep::slice_of(*entry.cut, spec.full_shape.at(dim), *entry.part);
+std::vector<ShardSlice> slices_of(const InitEntry& entry,
+                                  const ParameterSpec& spec,
+                                  const RankContext& context) {
+  if (!entry.cut.has_value()) return {};
+  const Cut& cut = *entry.cut;
+  const std::int64_t part = entry.part.value_or(context.mesh.coordinate(context.rank, cut.axis));
+  return {slice_of(cut, spec.full_shape.at(static_cast<std::size_t>(cut.dim)), part)};
 }
 
 }  // namespace
@@ -76,7 +78,7 @@ void initialise(const RankContext& context,
     const auto index = static_cast<std::size_t>(entry.parameter.value);
     const ParameterSpec& spec = table.at(index);
     Shard shard = shard_of(spec, context.mesh, context.rank);
-    shard.slice = slice_of(entry, spec, context);
+    shard.slices = slices_of(entry, spec, context);
     const std::int64_t seed =
         entry.seed +
         (entry.seed_axis.has_value() ? context.mesh.coordinate(context.rank, *entry.seed_axis) : 0);

@@ -4,7 +4,9 @@
 #include <string>
 
 #include "core/model/attention_heads.h"
+#include "core/model/context_plan.h"
 #include "core/model/cross_entropy_plan.h"
+#include "core/model/dropout_plan.h"
 #include "core/parallel/mappings.h"
 #include "core/train/batch.h"
 #include "core/train/clip.h"
@@ -25,6 +27,8 @@ struct Plans {
   BatchPlan batch;
   MappingTable mappings;
   HeadPlan heads;
+  ContextPlan context;
+  DropoutPlan dropout;
   CrossEntropyPlan cross_entropy;
   LossPlan loss;
   BucketPlan buckets;

@@ -9,10 +9,11 @@
 
 namespace lockstep {
 
+// Under context parallelism of the rank's own tokens alone.
 struct MicroBatchLoss {
   std::int64_t global_micro_batch = 0;
-  double loss = 0.0;                    // loss sum / max(targets, 1)
-  std::int64_t targets = 0;             // positions that count
+  double loss_sum = 0.0;                // over the positions that count
+  std::int64_t targets = 0;             // how many those are
   std::vector<Shard> activations = {};  // the traced ones, in the activation table's order
 };
 
@@ -20,6 +21,8 @@ struct MicroBatchLoss {
 struct StepResult {
   std::vector<MicroBatchLoss> losses;    // of this rank's own micro-batches, in order
   double loss = 0.0;                     // the objective over the global batch
+  double reported_loss = 0.0;            // all loss sums / max(all targets, 1): a training log's
+  std::int64_t reported_targets = 0;     // over all ranks
   std::vector<Shard> gradients;          // after finalisation, before clipping
   std::vector<Shard> clipped_gradients;  // none where the recipe does not clip
   double gradient_norm = 0.0;            // over all ranks, before clipping

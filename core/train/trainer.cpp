@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/errors.h"
+#include "core/ops/elementwise.h"
 #include "core/ops/host.h"
 
 namespace lockstep {
@@ -16,6 +17,8 @@ Trainer::Trainer(const RankContext& context, const Case& c, const Plans& plans)
     : context_(context),
       case_(c),
       plans_(plans),
+      attention_{.heads = plans.heads, .context = plans.context, .dropout = plans.dropout},
+      batches_(context, c, plans.batch, plans.context),
       parameters_(context.ops, plans.table),
       state_(context.ops, plans.update.state, parameters_),
       gradients_(context.ops, plans.buckets, plans.table),
@@ -23,7 +26,7 @@ Trainer::Trainer(const RankContext& context, const Case& c, const Plans& plans)
       model_(context,
              {.c = c,
               .parameters = {plans.table, parameters_},
-              .heads = plans.heads,
+              .attention = attention_,
               .cross_entropy = plans.cross_entropy}),
       snapshot_(context, plans.table, plans.activations) {
   initialise(context, plans.init, plans.table, state_);
@@ -57,22 +60,30 @@ void Trainer::run_micro_batch() {
 
 MicroBatchLoss Trainer::forward_backward(const MicroBatchId& id, StepTotals& totals) {
   const OpContext& ops = context_.ops;
-  const MicroBatch batch = make_micro_batch(context_, case_, plans_.batch, id);
+  const MicroBatch batch = batches_.micro_batch(id);
   Tape tape(ops);
   std::vector<Tensor> trace;
-  const Variable loss_sum = model_.loss_sum(context_, tape, batch, trace);
-  const double scale = loss_scale(plans_.loss, batch.targets);
-  const Tensor seed =
-      reals_from_host(ops, loss_sum.value.dtype, std::array{scale}, {1}, "loss.scale");
-  tape.backward({&loss_sum, 1}, {&seed, 1}, {}, sink_);
-
-  const double sum = read_reals(ops, loss_sum.value, "loss.read")[0];
-  totals.objective += sum * scale;
-  totals.targets += static_cast<double>(batch.targets);
+  const Variable sum = model_.loss_sum(context_, tape, batch, trace);
+  const LossOutput output = masked_loss(context_, tape, plans_.loss, sum, batch.targets);
+  const Tensor& loss = output.loss.value;
+  const double scale = loss_scale(context_, plans_.loss, output);
+  if (!case_.recipe.forward_only) {
+    const Tensor seed = reals_from_host(ops, loss.dtype, std::array{scale}, {1}, "loss.scale");
+    tape.backward({&output.loss, 1}, {&seed, 1}, {}, sink_);
+  }
+  totals.objective += read_reals(ops, loss, "loss.read")[0] * scale;
+  if (output.count) totals.targets += read_reals(ops, output.count, "loss.read_count")[0];
+  if (plans_.loss.reported == ReportedLoss::kScaled) {
+    scale_in_place(ops, output.report.loss_sum, scale, "loss.scale_in_place");
+  }
+  const double told = read_reals(ops, output.report.loss_sum, "loss.read_report")[0];
+  const double targets = read_reals(ops, output.report.count, "loss.read_reported_count")[0];
+  totals.reported_loss_sum += told;
+  totals.reported_targets += targets;
   return {.global_micro_batch = id.global_micro_batch,
-          .loss = reported_loss(plans_.loss, sum, batch.targets),
-          .targets = batch.targets,
-          .activations = snapshot_.of_activations(trace)};
+          .loss_sum = told,
+          .targets = static_cast<std::int64_t>(targets),
+          .activations = snapshot_.of_activations(trace, batches_.rows(id))};
 }
 
 StepResult Trainer::finish_step() {
@@ -85,7 +96,16 @@ StepResult Trainer::finish_step() {
   OpenStep open = std::move(*open_);
   open_.reset();
   StepResult result = std::move(open.result);
-  result.loss = finalize_grads(context_, plans_.finalize, gradients_, sink_, open.totals).objective;
+  const StepTotals totals =
+      finalize_grads(context_, plans_.finalize, gradients_, sink_, open.totals);
+  result.loss = totals.objective;
+  result.reported_loss = totals.reported_loss_sum / std::max(totals.reported_targets, 1.0);
+  result.reported_targets = static_cast<std::int64_t>(totals.reported_targets);
+  if (!case_.recipe.forward_only) update(result);
+  return result;
+}
+
+void Trainer::update(StepResult& result) {
   result.gradients = snapshot_.of_parameters(SnapshotKind::kGradient, gradients_.main_gradients());
   result.gradient_norm = norm(context_, plans_.gradient_norm, gradients_.main_gradients());
   clip_grads(plans_.clip, gradients_, result.gradient_norm);
@@ -103,7 +123,6 @@ StepResult Trainer::finish_step() {
   }
   result.exp_avg = snapshot_.of_parameters(SnapshotKind::kExpAvg, state_.exp_avg());
   result.exp_avg_sq = snapshot_.of_parameters(SnapshotKind::kExpAvgSq, state_.exp_avg_sq());
-  return result;
 }
 
 std::vector<ProbeResult> Trainer::run_probes() {
@@ -143,7 +162,7 @@ void train(const RankContext& context, const Case& c, const Plans& plans, RankRe
   for (std::int64_t step = 0; step < c.recipe.steps; ++step) {
     result.steps.push_back(run_with(c.recipe.step_api, trainer, step, plans.batch));
   }
-  result.probes = trainer.run_probes();
+  if (!c.recipe.forward_only) result.probes = trainer.run_probes();
 }
 
 }  // namespace lockstep

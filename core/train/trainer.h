@@ -43,10 +43,13 @@ class Trainer {
   };
 
   MicroBatchLoss forward_backward(const MicroBatchId& id, StepTotals& totals);
+  void update(StepResult& result);
 
   const RankContext& context_;
   const Case& case_;
   const Plans& plans_;
+  AttentionPlans attention_;
+  BatchMaker batches_;
   Parameters parameters_;
   OptimizerState state_;
   GradientBuckets gradients_;

@@ -63,6 +63,10 @@ UpdatePlan plan_update(const ParameterTable& table, const Recipe& recipe) {
   UpdatePlan plan{
       .state = {.optimizer = recipe.optimizer, .masters = accumulation_type(dtype) != dtype},
       .entries = {}};
+  if (recipe.forward_only) {
+    plan.state.optimizer = Optimizer::kSgd;  // which keeps no moments
+    return plan;
+  }
   for (std::size_t i = 0; i < table.size(); ++i) {
     plan.entries.push_back(entry_of(table[i], {static_cast<int>(i)}, recipe));
   }

@@ -29,6 +29,8 @@ std::string digest_of(const std::vector<RankResult>& ranks) {
     for (const StepResult& step : rank.steps) {
       for (const Shard& shard : step.gradients) digest.add(shard.values);
       for (const Shard& shard : step.parameters) digest.add(shard.values);
+      // Of a run without backward passes there is nothing else.
+      if (step.gradients.empty()) digest.add(std::vector{step.loss, step.reported_loss});
     }
   }
   return digest.hex();
