@@ -1,4 +1,4 @@
-// Slices and local shapes from a parameter's row.
+// Slices and local shapes from a row of a table.
 #include "core/parallel/placement.h"
 
 #include <algorithm>
@@ -23,6 +23,16 @@ std::string_view name_of(PlacementKind kind) {
   throw InternalError("unknown placement");
 }
 
+std::string_view name_of(ActivationRows rows) {
+  switch (rows) {
+    case ActivationRows::kWithinRegion:
+      return "all rows";
+    case ActivationRows::kResidual:
+      return "own rows";
+  }
+  throw InternalError("unknown rows of an activation");
+}
+
 std::string to_text(const Cut& cut) {
   const std::string text = "dim " + std::to_string(cut.dim) + " over " +
                            std::string(name_of(cut.axis)) + " in " + std::to_string(cut.num_parts) +
@@ -42,52 +52,54 @@ ShardSlice slice_of(const Cut& cut, std::int64_t full_size, std::int64_t part) {
   return slice;
 }
 
-ShardSlice slice_of(const std::optional<Cut>& cut,
+namespace {
+
+ShardSlice slice_at(const Cut& cut,
                     const std::vector<std::int64_t>& full_shape,
                     const Mesh& mesh,
                     Rank rank) {
-  if (!cut.has_value()) {
-    return {.dim = 0, .runs = {{.local = 0, .global = 0, .count = full_shape[0]}}};
-  }
   return slice_of(
-      *cut, full_shape[static_cast<std::size_t>(cut->dim)], mesh.coordinate(rank, cut->axis));
+      cut, full_shape.at(static_cast<std::size_t>(cut.dim)), mesh.coordinate(rank, cut.axis));
 }
 
-ShardSlice slice_of(const ParameterSpec& spec, const Mesh& mesh, Rank rank) {
-  return slice_of(spec.cut, spec.full_shape, mesh, rank);
-}
-
-namespace {
-
-std::vector<std::int64_t> local_shape(const std::optional<Cut>& cut,
-                                      const std::vector<std::int64_t>& full_shape) {
-  std::vector<std::int64_t> shape = full_shape;
-  if (cut.has_value()) {
-    shape[static_cast<std::size_t>(cut->dim)] = cut->num_blocks * cut->part_size;
-  }
-  return shape;
-}
-
-template <typename Spec>
-Shard shard_without_values(const Spec& spec, const Mesh& mesh, Rank rank) {
-  return {.name = spec.name,
-          .full_shape = spec.full_shape,
-          .local_shape = local_shape(spec.cut, spec.full_shape),
-          .slice = slice_of(spec.cut, spec.full_shape, mesh, rank)};
-}
+std::int64_t local_size(const Cut& cut) { return cut.num_blocks * cut.part_size; }
 
 }  // namespace
 
-Shard shard_of(const ParameterSpec& spec, const Mesh& mesh, Rank rank) {
-  return shard_without_values(spec, mesh, rank);
+ShardSlice slice_of(const ParameterSpec& spec, const Mesh& mesh, Rank rank) {
+  if (spec.cut.has_value()) return slice_at(*spec.cut, spec.full_shape, mesh, rank);
+  return {.dim = 0, .runs = {{.local = 0, .global = 0, .count = spec.full_shape[0]}}};
 }
 
-Shard shard_of(const ActivationSpec& spec, const Mesh& mesh, Rank rank) {
-  return shard_without_values(spec, mesh, rank);
+Shard shard_of(const ParameterSpec& spec, const Mesh& mesh, Rank rank) {
+  Shard shard{.name = spec.name, .full_shape = spec.full_shape, .local_shape = local_shape(spec)};
+  if (spec.cut.has_value()) shard.slices = {slice_of(spec, mesh, rank)};
+  return shard;
+}
+
+Shard shard_of(const ActivationSpec& spec,
+               const ActivationRowRuns& rows,
+               const Mesh& mesh,
+               Rank rank) {
+  const bool is_residual = spec.rows == ActivationRows::kResidual;
+  Shard shard{.name = spec.name,
+              .full_shape = spec.full_shape,
+              .local_shape = {is_residual ? rows.num_own : rows.num_all, spec.full_shape.at(1)},
+              .slices = {{.dim = 0, .runs = is_residual ? rows.own : rows.all}}};
+  if (!spec.columns.has_value()) return shard;
+  const Cut& columns = *spec.columns;
+  LOCKSTEP_CHECK(columns.dim == 1, spec.name + " has a cut of its columns in another dim");
+  shard.local_shape[1] = local_size(columns);
+  shard.slices.push_back(slice_at(columns, spec.full_shape, mesh, rank));
+  return shard;
 }
 
 std::vector<std::int64_t> local_shape(const ParameterSpec& spec) {
-  return local_shape(spec.cut, spec.full_shape);
+  std::vector<std::int64_t> shape = spec.full_shape;
+  if (spec.cut.has_value()) {
+    shape[static_cast<std::size_t>(spec.cut->dim)] = local_size(*spec.cut);
+  }
+  return shape;
 }
 
 }  // namespace lockstep

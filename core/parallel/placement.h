@@ -54,28 +54,44 @@ struct ParameterSpec {
 
 using ParameterTable = std::vector<ParameterSpec>;
 
+// Which rows of an activation a rank holds.
+enum class ActivationRows {
+  kWithinRegion,  // of a column- and a row-parallel map: all that its tp group computes
+  kResidual,      // outside: the same, but under sequence parallelism its own tp part of them
+};
+std::string_view name_of(ActivationRows rows);
+
 // A traced activation of one micro-batch: [tokens, width], token s of sample b being row
 // s * micro_batch + b.
 struct ActivationSpec {
   std::string name;  // of the module whose output it is
   std::vector<std::int64_t> full_shape;
-  std::optional<Cut> cut = {};  // of the tokens under sequence parallelism, or of the width
+  ActivationRows rows = ActivationRows::kResidual;
+  std::optional<Cut> columns = {};
 };
 
 // In execution order.
 using ActivationTable = std::vector<ActivationSpec>;
 
+// Which full rows a rank's local ones are, in one micro-batch: local rows in no run are padding.
+struct ActivationRowRuns {
+  std::vector<ShardRun> all;  // of ActivationRows::kWithinRegion
+  std::vector<ShardRun> own;  // of ActivationRows::kResidual
+  std::int64_t num_all = 0;   // local rows, padding included
+  std::int64_t num_own = 0;
+};
+
 // The rows that part `part` of a cut holds of a dim of `full_size`.
 ShardSlice slice_of(const Cut& cut, std::int64_t full_size, std::int64_t part);
-// What a rank holds of a tensor: the part at its coordinate, all of one that is not cut.
-ShardSlice slice_of(const std::optional<Cut>& cut,
-                    const std::vector<std::int64_t>& full_shape,
-                    const Mesh& mesh,
-                    Rank rank);
+// What a rank holds of a parameter: the part at its coordinate, all of dim 0 where it is not cut.
 ShardSlice slice_of(const ParameterSpec& spec, const Mesh& mesh, Rank rank);
-// The rank's shard of a parameter, of its gradient or of an activation, still without values.
+// The rank's shard of a parameter or of its gradient, still without values.
 Shard shard_of(const ParameterSpec& spec, const Mesh& mesh, Rank rank);
-Shard shard_of(const ActivationSpec& spec, const Mesh& mesh, Rank rank);
+// Of an activation, of a micro-batch with these rows.
+Shard shard_of(const ActivationSpec& spec,
+               const ActivationRowRuns& rows,
+               const Mesh& mesh,
+               Rank rank);
 // Sizes of the memory a rank holds, padding included.
 std::vector<std::int64_t> local_shape(const ParameterSpec& spec);
 

@@ -9,7 +9,7 @@ namespace {
 
 bool has_frame(const Shard& shard, const Dealing::Part& part) {
   return shard.values.size() == part.num_values && shard.full_shape == part.frame.full_shape &&
-         shard.local_shape == part.frame.local_shape && shard.slice == part.frame.slice;
+         shard.local_shape == part.frame.local_shape && shard.slices == part.frame.slices;
 }
 
 Dealing::Part part_of(const RankShard& held) {
@@ -18,7 +18,7 @@ Dealing::Part part_of(const RankShard& held) {
           .frame = {.name = shard.name,
                     .full_shape = shard.full_shape,
                     .local_shape = shard.local_shape,
-                    .slice = shard.slice},
+                    .slices = shard.slices},
           .num_values = shard.values.size(),
           .stretches = stretches_of(shard)};
 }

@@ -17,9 +17,9 @@ struct ShardRun {
   bool operator==(const ShardRun&) const = default;
 };
 
-// How a tensor is cut: along one dim, in runs, so that gate/up halves, interleaved q/k/v and padded
-// vocabulary rows (local indices in no run) are all the same thing. A whole tensor has dim 0 in one
-// run.
+// How a dim is cut: in runs, so that gate/up halves, interleaved q/k/v, zigzag chunks of a sequence
+// and padded vocabulary rows (local indices in no run) are all the same thing. Runs are in any
+// order.
 struct ShardSlice {
   int dim = 0;
   std::vector<ShardRun> runs = {};
@@ -30,8 +30,8 @@ struct Shard {
   std::string name = {};
   std::vector<std::int64_t> full_shape = {};
   std::vector<std::int64_t> local_shape = {};
-  ShardSlice slice = {};
-  std::vector<double> values = {};  // local, row-major
+  std::vector<ShardSlice> slices = {};  // of cut dims, ascending; none: the whole tensor
+  std::vector<double> values = {};      // local, row-major
 };
 
 // A shard and who holds it. The shard must outlive this.

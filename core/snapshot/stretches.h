@@ -18,7 +18,7 @@ struct Stretch {
   std::int64_t count = 0;
 };
 
-// Empty where shapes, slice and values of the shard fit together, else what is wrong with them.
+// Empty where shapes, slices and values of the shard fit together, else what is wrong with them.
 std::string shard_problem(const Shard& shard);
 
 // The shard must be without problem. Ascending in the full tensor; neighbours are merged.
@@ -28,7 +28,7 @@ std::vector<Stretch> stretches_of(const Shard& shard);
 using FillStretch = std::function<void(std::int64_t full, std::span<double> local)>;
 
 // The inverse of assembling: sizes the values by the local shape and has each stretch filled; the
-// others, padding, are zero. InternalError where shapes and slice do not fit together.
+// others, padding, are zero. InternalError where shapes and slices do not fit together.
 void fill_shard(Shard& shard, const FillStretch& fill);
 
 // Elements of the full tensor.
