@@ -21,11 +21,11 @@ double dividing_count(const RankContext& context, const LossPlan& plan, const Te
   Tensor sum = count;
   if (plan.count_group.has_value()) {
     const CollectiveSite site{.group = *plan.count_group, .label = kCountLabel};
-    switch (plan.count_sum) {
-      case CountSum::kCopy:
+    switch (plan.count_reduction) {
+      case CountReduction::kCopy:
         sum = all_reduced(context, site, count);
         break;
-      case CountSum::kInPlace:
+      case CountReduction::kInPlace:
         all_reduce(context, site, count);
         break;
     }
@@ -79,7 +79,7 @@ std::string to_text(const LossPlan& plan) {
   if (plan.count_group.has_value()) {
     text += fmt::format(" summed over {}{}",
                         name_of(*plan.count_group),
-                        plan.count_sum == CountSum::kInPlace ? " in place" : "");
+                        plan.count_reduction == CountReduction::kInPlace ? " in place" : "");
   }
   return text + fmt::format(", reported from the {}\n",
                             plan.reported == ReportedLoss::kSum ? "sum" : "scaled sum");

@@ -18,7 +18,7 @@ enum class LossDivisor {
 };
 
 // How the targets of a micro-batch are summed over the ranks that hold parts of it.
-enum class CountSum {
+enum class CountReduction {
   kCopy,     // what the loss function returned stays this rank's own
   kInPlace,  // it does not, nor does whatever shares its memory
 };
@@ -38,7 +38,7 @@ struct LossPlan {
   // The dividing count is the sum over this group. None: each rank divides by its own count, which
   // makes a mean of means of what is cut over cp.
   std::optional<GroupKind> count_group = {};
-  CountSum count_sum = CountSum::kCopy;
+  CountReduction count_reduction = CountReduction::kCopy;
   double factor = 1.0;
   ReportedLoss reported = ReportedLoss::kSum;
 };

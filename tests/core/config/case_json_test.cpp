@@ -69,8 +69,8 @@ TEST(CaseJsonTest, BadInputIsOneClearError) {
             "world: is derived from other fields and cannot be set");
   EXPECT_EQ(error_of(R"({"preset": "tiny-linear", "defects": "x"})"),
             "defects: expected a list of ids");
-  EXPECT_EQ(error_of(R"({"preset": "tiny-linear", "packing": true})"),
-            "packing: true is not built yet; built: false");
+  EXPECT_EQ(error_of(R"({"preset": "tiny-linear", "zero": 1})"),
+            "zero: 1 is not built yet; built: 0");
   EXPECT_EQ(error_of(R"({"preset": "tiny-linear", "tp": "a\nb"})"),
             "tp: expected an integer from 1 to 4096, got 'a\\nb'");
   EXPECT_EQ(error_of("{}"), "no error");

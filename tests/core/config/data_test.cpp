@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 #include <string>
+#include <vector>
 
+#include "core/base/random.h"
 #include "core/config/presets.h"
 
 namespace lockstep::test {
@@ -103,6 +106,56 @@ TEST(DataTest, AnEmptyMaskLeavesWholeSamplesWithoutTargets) {
   }
   EXPECT_EQ(without, 8);
   EXPECT_EQ(num_targets(c), 4);
+}
+
+TEST(DocumentsTest, WithoutPackingASampleIsOneDocument) {
+  EXPECT_EQ(document_starts(preset_case("tiny-dense"), 1, 3), std::vector<std::int64_t>{0});
+}
+
+TEST(DocumentsTest, PackedDocumentsCoverTheSampleAndDifferInLength) {
+  Case c = preset_case("tiny-dense");
+  c.recipe.packing = true;
+  std::set<std::int64_t> lengths;
+  for (std::int64_t sample = 0; sample < c.recipe.global_batch; ++sample) {
+    std::vector<std::int64_t> borders = document_starts(c, 0, sample);
+    ASSERT_EQ(borders.front(), 0);
+    ASSERT_LT(borders.back(), c.recipe.seq);
+    EXPECT_GE(borders.size(), 3U) << "of at most 12 of 32 tokens";
+    borders.push_back(c.recipe.seq);
+    for (std::size_t i = 1; i < borders.size(); ++i) {
+      const std::int64_t length = borders[i] - borders[i - 1];
+      const bool is_last = i + 1 == borders.size();
+      EXPECT_GE(length, is_last ? 1 : 3);
+      EXPECT_LE(length, 12);
+      lengths.insert(length);
+    }
+  }
+  EXPECT_GE(lengths.size(), 5U);
+}
+
+TEST(DocumentsTest, TheDrawIsPinnedByLiteralValues) {
+  Case c = preset_case("tiny-dense");
+  c.recipe.packing = true;
+  EXPECT_EQ(document_starts(c, 0, 0), (std::vector<std::int64_t>{0, 5, 13, 25, 31}));
+  EXPECT_EQ(document_starts(c, 1, 7), (std::vector<std::int64_t>{0, 9, 19, 29}));
+}
+
+TEST(DocumentsTest, ASampleTooShortForThreeTokensIsOneDocument) {
+  Case c = preset_case("tiny-dense");
+  c.recipe.packing = true;
+  c.recipe.seq = 2;
+  EXPECT_EQ(document_starts(c, 0, 0), std::vector<std::int64_t>{0});
+}
+
+TEST(DropoutTest, EachSiteHasItsOwnStream) {
+  EXPECT_EQ(dropout_stream("embedding"), stream_of("dropout.embedding"));
+  EXPECT_NE(dropout_stream("embedding"), dropout_stream("decoder.layers.0.mlp.linear_fc2"));
+}
+
+TEST(DropoutTest, TokensOfAllStepsFollowOneAnother) {
+  const Case c = preset_case("tiny-dense");
+  EXPECT_EQ(first_token_of(c, 0, 0), 0);
+  EXPECT_EQ(first_token_of(c, 1, 2), (12 + 2) * 32);
 }
 
 }  // namespace

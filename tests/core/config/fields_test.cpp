@@ -38,6 +38,7 @@ TEST(FieldsTest, EveryFieldOfTheContractIsThere) {
                            "sp",
                            "cp",
                            "cp_comm",
+                           "cp_inner",
                            "pp",
                            "vpp",
                            "ep",
@@ -84,6 +85,8 @@ TEST(FieldsTest, EveryFieldOfTheContractIsThere) {
                            "intermediate_size",
                            "vocab_size",
                            "num_experts",
+                           "sliding_window",
+                           "attention_sink",
                            "qk_norm",
                            "tied",
                            "bias",
@@ -190,7 +193,7 @@ TEST(FieldsTest, AnIntegerIsTakenForAReal) {
 }
 
 TEST(FieldsTest, KnownValuesThatAreNotBuiltSaySo) {
-  EXPECT_EQ(error_of("packing", true), "packing: true is not built yet; built: false");
+  EXPECT_EQ(error_of("zero", std::int64_t{1}), "zero: 1 is not built yet; built: 0");
   EXPECT_EQ(error_of("pp", std::int64_t{2}), "pp: 2 is not built yet; built: 1");
   EXPECT_EQ(error_of("schedule", std::string("1f1b")),
             "schedule: 1f1b is not built yet; built: none");
@@ -208,10 +211,10 @@ TEST(FieldsTest, TheFirstUnbuiltFieldOfACaseIsNamed) {
   EXPECT_NO_THROW(check_built(default_case()));
   Case c = default_case();
   c.model.num_experts = 8;
-  c.layout.cp = 2;
+  c.layout.pp = 2;
   try {
     check_built(c);
-    FAIL() << "neither experts nor cp are built";
+    FAIL() << "neither experts nor pp are built";
   } catch (const UsageError& error) {
     EXPECT_STREQ(error.what(), "num_experts: 8 is not built yet; built: 0");
   }

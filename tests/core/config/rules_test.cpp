@@ -46,6 +46,52 @@ std::vector<Broken> broken_dense_cases() {
          c.layout.tp = 16;
        },
        "seq 8 is not divisible by cp 1 times tp 16"},
+      {[](Case& c) {
+         c.recipe.packing = true;
+         c.recipe.micro_batch = 2;
+       },
+       "packing needs a micro_batch of 1, and it is 2: documents have other lengths in each sample"},
+  };
+}
+
+std::vector<Broken> broken_context_cases() {
+  return {
+      {[](Case& c) {
+         c.model.attention = Attention::kCausal;
+         c.layout.cp = 4;
+         c.layout.cp_comm = CpComm::kAllToAll;
+       },
+       "cp_comm a2a shares out heads: num_attention_heads 8 and num_key_value_heads 2 must be "
+       "divisible by tp 1 times cp 4"},
+      {[](Case& c) {
+         c.layout.cp = 2;
+         c.layout.cp_comm = CpComm::kAllToAllP2p;
+       },
+       "cp_comm a2a+p2p needs rings of several ranks of cp_inner above 1 each: cp 2 is no multiple "
+       "of cp_inner 2 above it"},
+      {[](Case& c) {
+         c.model.attention = Attention::kCausal;
+         c.layout.tp = 2;
+         c.layout.cp = 4;
+         c.layout.cp_comm = CpComm::kAllToAllP2p;
+       },
+       "cp_comm a2a+p2p shares out heads: num_attention_heads 8 and num_key_value_heads 2 must be "
+       "divisible by tp 2 times cp_inner 2"},
+      {[](Case& c) {
+         c.model.sliding_window = 4;
+         c.layout.cp = 2;
+       },
+       "a sliding_window needs cp_comm all_gather or a2a, and it is p2p"},
+      {[](Case& c) {
+         c.recipe.loss_values = 2;
+         c.recipe.loss_norm = LossNorm::kToken;
+       },
+       "loss_norm token divides by a count, which a loss function of two values does not return"},
+      {[](Case& c) {
+         c.recipe.forward_only = true;
+         c.recipe.dropout = 0.1;
+       },
+       "forward_only evaluates: dropout 0.1 must be 0"},
   };
 }
 
@@ -150,12 +196,36 @@ std::vector<Broken> broken_expert_cases() {
 
 TEST(RulesTest, EveryRuleHasACaseThatBreaksItAndIsToldWithItsNumbers) {
   std::vector<Broken> broken = broken_dense_cases();
+  for (const Broken& row : broken_context_cases()) broken.push_back(row);
   for (const Broken& row : broken_attention_cases()) broken.push_back(row);
   for (const Broken& row : broken_expert_cases()) broken.push_back(row);
   ASSERT_EQ(broken.size(), rules().size());
   for (std::size_t i = 0; i < broken.size(); ++i) {
     EXPECT_EQ(reason(broken[i].edit), broken[i].reason) << rules()[i].condition;
   }
+}
+
+TEST(RulesTest, PackingLiftsWhatDocumentsArePaddedFor) {
+  const auto layout = [](Case& c) {
+    c.layout.cp = 8;
+    c.layout.tp = 16;
+    c.layout.sp = true;
+  };
+  EXPECT_EQ(reason(layout), "seq 8 is not divisible by twice cp 8");
+  EXPECT_EQ(reason([&](Case& c) {
+              layout(c);
+              c.recipe.packing = true;
+            }),
+            "valid");
+}
+
+TEST(RulesTest, HeadsAreSharedOutOnlyWhereThereAreHeads) {
+  EXPECT_EQ(reason([](Case& c) {
+              c.layout.cp = 4;
+              c.layout.cp_comm = CpComm::kAllToAll;
+            }),
+            "valid")
+      << "tiny-linear has no attention";
 }
 
 TEST(RulesTest, LayoutsOfTheModelThatDivideAreValid) {

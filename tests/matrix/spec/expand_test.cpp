@@ -234,8 +234,7 @@ TEST(OverrideTest, MistakesAreNamedWithTheAssignment) {
             "--set tp=two: tp: expected an integer from 1 to 4096, got 'two'");
   EXPECT_EQ(override_error("tp="),
             "--set tp=: tp: expected an integer from 1 to 4096, got nothing");
-  EXPECT_EQ(override_error("packing=true"),
-            "--set packing=true: packing: true is not built yet; built: false");
+  EXPECT_EQ(override_error("zero=1"), "--set zero=1: zero: 1 is not built yet; built: 0");
   EXPECT_EQ(override_error("global_batch=12"),
             "--set global_batch=12: the spec varies num_micro_batches; set that instead");
 }

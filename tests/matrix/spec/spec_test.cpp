@@ -213,8 +213,8 @@ TEST(SpecErrorTest, RowsNameFields) {
 }
 
 TEST(SpecErrorTest, WhatIsKnownButNotBuiltSaysSo) {
-  EXPECT_EQ(error_after_head("axes: {packing: [false, true]}\n"),
-            "s.yaml:4:25: packing: true is not built yet; built: false");
+  EXPECT_EQ(error_after_head("axes: {zero: [0, 1]}\n"),
+            "s.yaml:4:18: zero: 1 is not built yet; built: 0");
   EXPECT_EQ(error_after_head("recipe: {schedule: gpipe}\n"),
             "s.yaml:4:20: schedule: gpipe is not built yet; built: none");
   EXPECT_EQ(error_after_head("expand: {strength: 2}\n"),
