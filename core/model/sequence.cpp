@@ -61,6 +61,13 @@ void move_padding_back(std::vector<std::vector<SequenceSlot>>& documents) {
   }
 }
 
+void join(std::vector<std::vector<SequenceSlot>>& documents) {
+  for (std::size_t i = 1; i < documents.size(); ++i) {
+    documents[0].insert(documents[0].end(), documents[i].begin(), documents[i].end());
+  }
+  documents.resize(1);
+}
+
 // Chunk `index` of `count` equal ones.
 void append_chunk(const std::vector<SequenceSlot>& document,
                   std::int64_t index,
@@ -81,6 +88,7 @@ std::string to_text(const SequenceCut& cut) {
                                  cut.rounds_up ? "padded" : "cut off",
                                  cut.multiple);
   if (cut.padding == PaddingPlace::kBehindSample) text += ", padding last";
+  if (cut.unit == CutUnit::kSample) text += ", the sample as one";
   return text;
 }
 
@@ -99,6 +107,7 @@ std::vector<SequenceSlot> slots_of(const SequenceCut& cut,
                                    std::int64_t part) {
   std::vector<std::vector<SequenceSlot>> padded = padded_documents(cut, documents);
   if (cut.padding == PaddingPlace::kBehindSample) move_padding_back(padded);
+  if (cut.unit == CutUnit::kSample) join(padded);
   std::vector<SequenceSlot> slots;
   for (const std::vector<SequenceSlot>& document : padded) {
     const std::int64_t parts = cut.num_parts;

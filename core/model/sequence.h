@@ -33,6 +33,9 @@ enum class PaddingPlace {
   kBehindSample,  // all of it behind the last document: those before it move up
 };
 
+// What is cut into chunks.
+enum class CutUnit { kDocument, kSample };
+
 // How one field of a batch is cut. All fields of a batch are cut alike, each by a plan of its own.
 struct SequenceCut {
   Axis axis = Axis::kCp;  // a rank's coordinate on it is its part
@@ -41,6 +44,7 @@ struct SequenceCut {
   std::int64_t multiple = 1;  // of tokens, to which each document is padded
   bool rounds_up = true;      // or cuts off what is beyond a whole multiple
   PaddingPlace padding = PaddingPlace::kBehindDocuments;
+  CutUnit unit = CutUnit::kDocument;
 };
 
 std::string to_text(const SequenceCut& cut);

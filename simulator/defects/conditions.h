@@ -14,9 +14,10 @@ inline constexpr std::string_view kAnyTarget =
     " && num_micro_batches * dp >= 6 && seq * micro_batch >= 8)";
 
 // So has some token that attends to others than its like, without which the softmax has no
-// gradient.
+// gradient: the first of a packed document has no other.
 inline constexpr std::string_view kAnyAttention =
-    "(seq >= 8 && (mask in [full, single] || mask == empty && seq >= 32"
+    "(seq >= 8 && sliding_window != 1 && (mask == full"
+    " || !packing && (mask == single || mask == empty && seq >= 32)"
     " || mask in [uneven, varying] && num_micro_batches * dp >= 6))";
 
 // Most micro-batches have targets, and together more than one.

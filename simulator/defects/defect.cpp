@@ -33,7 +33,10 @@ std::vector<Defect> all_rows() {
                            loss_rows(),
                            norm_rows(),
                            initial_rows(),
-                           tensor_parallel_rows()}) {
+                           tensor_parallel_rows(),
+                           context_parallel_rows(),
+                           masked_loss_rows(),
+                           dropout_rows()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   std::sort(all.begin(), all.end(), is_before);

@@ -19,5 +19,11 @@ std::vector<Defect> norm_rows();
 std::vector<Defect> initial_rows();
 // Mappings and attention heads: the forward and backward passes over tp.
 std::vector<Defect> tensor_parallel_rows();
+// Sequences cut over cp, and attention across the parts.
+std::vector<Defect> context_parallel_rows();
+// What divides a masked loss, under cp above all.
+std::vector<Defect> masked_loss_rows();
+// Random streams of dropout.
+std::vector<Defect> dropout_rows();
 
 }  // namespace lockstep::sim
