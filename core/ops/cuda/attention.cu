@@ -2,135 +2,15 @@
 //
 // S tokens, D elements of a head. What lies above the diagonal is 0 and takes part in nothing. The
 // products sum in the CPU's order; the sums over a row of scores have row.cuh's fixed order.
-#include <cuda_runtime_api.h>
-
 #include <cmath>
 #include <limits>
 
+#include "core/ops/cuda/attention.cuh"
 #include "core/ops/cuda/bodies.h"
-#include "core/ops/cuda/element.cuh"
 #include "core/ops/cuda/row.cuh"
-#include "core/ops/cuda/tile.cuh"
-#include "core/tensor/cuda/gpu.h"
 
 namespace lockstep::cuda {
 namespace {
-
-// What the kernels need of the sizes.
-struct Geometry {
-  std::int64_t batch;
-  std::int64_t num_heads;
-  std::int64_t num_kv_heads;
-  std::int64_t tokens;  // S
-  std::int64_t head_dim;
-
-  __host__ __device__ std::int64_t queries() const { return num_heads / num_kv_heads; }
-  // Elements of all scores.
-  std::int64_t num_scores() const { return batch * num_heads * tokens * tokens; }
-};
-
-Geometry geometry_of(const Buffer& q_TQ, const AttentionSizes& sizes) {
-  return {.batch = sizes.batch,
-          .num_heads = sizes.num_heads,
-          .num_kv_heads = sizes.num_kv_heads,
-          .tokens = q_TQ.count / (sizes.batch * sizes.num_heads * sizes.head_dim),
-          .head_dim = sizes.head_dim};
-}
-
-// A [T, heads * D] buffer.
-template <typename T>
-struct Heads {
-  T* first;
-  std::int64_t heads;
-
-  // Where token 0 of a sample's head begins, and how far it is from a token to the next.
-  __device__ T* start(const Geometry& geometry, std::int64_t sample, std::int64_t head) const {
-    return first + (sample * heads + head) * geometry.head_dim;
-  }
-  __device__ std::int64_t stride(const Geometry& geometry) const {
-    return geometry.batch * heads * geometry.head_dim;
-  }
-};
-
-template <typename T>
-Heads<T> query_heads(const Buffer& buffer, const Geometry& geometry) {
-  return {.first = elements<T>(buffer), .heads = geometry.num_heads};
-}
-
-template <typename T>
-Heads<T> kv_heads(const Buffer& buffer, const Geometry& geometry) {
-  return {.first = elements<T>(buffer), .heads = geometry.num_kv_heads};
-}
-
-// [S, D] of a sample's head.
-template <typename T>
-__device__ Matrix<T> head_SD(const Heads<T>& heads,
-                             const Geometry& geometry,
-                             std::int64_t sample,
-                             std::int64_t head) {
-  return {.first = heads.start(geometry, sample, head),
-          .rows = geometry.tokens,
-          .columns = geometry.head_dim,
-          .row_stride = heads.stride(geometry)};
-}
-
-template <typename T>
-__device__ Matrix<T> turned(const Matrix<T>& matrix) {
-  return {.first = matrix.first,
-          .rows = matrix.columns,
-          .columns = matrix.rows,
-          .row_stride = matrix.column_stride,
-          .column_stride = matrix.row_stride};
-}
-
-// A tile of one of `count` matrices of [rows, columns].
-struct Unit {
-  std::int64_t matrix;
-  TileOrigin origin;
-};
-
-__host__ __device__ std::int64_t tiles_of(std::int64_t size) { return (size + kTile - 1) / kTile; }
-
-__device__ Unit unit_at(std::int64_t index, std::int64_t rows, std::int64_t columns) {
-  const std::int64_t across = tiles_of(columns);
-  const std::int64_t down = tiles_of(rows);
-  return {.matrix = index / across / down,
-          .origin = {.row = index / across % down * kTile, .column = index % across * kTile}};
-}
-
-// Calls body(unit) in a block of kTile x kTile threads for each tile of `count` matrices.
-template <typename Body>
-__global__ void __launch_bounds__(kTile* kTile)
-    each_tile_kernel(std::int64_t num_units, std::int64_t rows, std::int64_t columns, Body body) {
-  for (std::int64_t i = blockIdx.x; i < num_units; i += gridDim.x) body(unit_at(i, rows, columns));
-}
-
-template <typename Body>
-void for_each_tile(const LaunchTarget& target,
-                   std::int64_t count,
-                   std::int64_t rows,
-                   std::int64_t columns,
-                   Body body) {
-  constexpr std::int64_t kMaxBlocks = 1 << 20;
-  const std::int64_t num_units = count * tiles_of(rows) * tiles_of(columns);
-  if (num_units == 0) return;
-  each_tile_kernel<<<static_cast<unsigned>(std::min(num_units, kMaxBlocks)),
-                     dim3(kTile, kTile),
-                     0,
-                     stream_of(target)>>>(num_units, rows, columns, body);
-}
-
-// [S, S] of scores, or of gradients of them, of one head of one sample.
-template <typename A>
-__device__ Matrix<A> scores_SS(const A* scores_BHSS,
-                               const Geometry& geometry,
-                               std::int64_t matrix) {
-  const std::int64_t tokens = geometry.tokens;
-  return {.first = scores_BHSS + matrix * tokens * tokens,
-          .rows = tokens,
-          .columns = tokens,
-          .row_stride = tokens};
-}
 
 // scores[s,u] = factor a[s] b[u] for u <= s, 0 for the others.
 template <typename T>
@@ -141,7 +21,7 @@ void multiply_tokens(const LaunchTarget& target,
                      Accumulated<T> factor,
                      Accumulated<T>* scores_BHSS) {
   using A = Accumulated<T>;
-  const std::int64_t tokens = geometry.tokens;
+  const std::int64_t tokens = geometry.query_tokens;
   for_each_tile(
       target,
       geometry.batch * geometry.num_heads,
@@ -175,7 +55,7 @@ void sum_earlier_tokens(const LaunchTarget& target,
                         const Accumulated<T>* weights_BHSS,
                         const Heads<T>& values,
                         const Heads<T>& out) {
-  const std::int64_t tokens = geometry.tokens;
+  const std::int64_t tokens = geometry.query_tokens;
   for_each_tile(target,
                 geometry.batch * geometry.num_heads,
                 tokens,
@@ -187,7 +67,7 @@ void sum_earlier_tokens(const LaunchTarget& target,
                   const std::int64_t i = unit.origin.column + threadIdx.x;
                   const std::int64_t end = unit.origin.row + kTile;
                   const Accumulated<T> sum =
-                      tile_product(scores_SS(weights_BHSS, geometry, unit.matrix),
+                      tile_product(scores_SU(weights_BHSS, geometry, unit.matrix),
                                    head_SD(values, geometry, sample, head / geometry.queries()),
                                    unit.origin,
                                    {.first = 0, .last = end < tokens ? end : tokens},
@@ -208,7 +88,7 @@ void sum_later_tokens(const LaunchTarget& target,
                       const Heads<T>& rows,
                       const Heads<T>& out) {
   using A = Accumulated<T>;
-  const std::int64_t tokens = geometry.tokens;
+  const std::int64_t tokens = geometry.query_tokens;
   for_each_tile(target,
                 geometry.batch * geometry.num_kv_heads,
                 tokens,
@@ -222,7 +102,7 @@ void sum_later_tokens(const LaunchTarget& target,
                   for (std::int64_t query = 0; query < geometry.queries(); ++query) {
                     const std::int64_t head = kv * geometry.queries() + query;
                     const std::int64_t matrix = sample * geometry.num_heads + head;
-                    sum += tile_product(turned(scores_SS(weights_BHSS, geometry, matrix)),
+                    sum += tile_product(turned(scores_SU(weights_BHSS, geometry, matrix)),
                                         head_SD(rows, geometry, sample, head),
                                         unit.origin,
                                         {.first = unit.origin.row, .last = tokens},
@@ -237,7 +117,7 @@ void sum_later_tokens(const LaunchTarget& target,
 // Each row of scores becomes P[u] = exp(z[u] - max) / sum over u <= s. NaN stays.
 template <typename A>
 void softmax(const LaunchTarget& target, const Geometry& geometry, A* scores_BHSS) {
-  const std::int64_t tokens = geometry.tokens;
+  const std::int64_t tokens = geometry.query_tokens;
   for_each_row(target,
                geometry.batch * geometry.num_heads * tokens,
                tokens,
@@ -264,7 +144,7 @@ void softmax_backward(const LaunchTarget& target,
                       const A* probabilities_BHSS,
                       A scale,
                       A* dscores_BHSS) {
-  const std::int64_t tokens = geometry.tokens;
+  const std::int64_t tokens = geometry.query_tokens;
   for_each_row(target,
                geometry.batch * geometry.num_heads * tokens,
                tokens,
@@ -280,27 +160,10 @@ void softmax_backward(const LaunchTarget& target,
                });
 }
 
-// Memory for the time of the kernels enqueued while it lives.
-class Scratch {
- public:
-  Scratch(const LaunchTarget& target, std::int64_t num_bytes) : stream_(stream_of(target)) {
-    check_cuda(cudaMallocAsync(&memory_, static_cast<std::size_t>(num_bytes), stream_),
-               "allocating " + std::to_string(num_bytes) + " bytes for attention's gradients");
-  }
-  ~Scratch() { cudaFreeAsync(memory_, stream_); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  void* memory() const { return memory_; }
-
- private:
-  cudaStream_t stream_;
-  void* memory_ = nullptr;
-};
-
 template <typename T>
 void attention_of(const LaunchTarget& target, const AttentionArgs& args) {
   using A = Accumulated<T>;
-  const Geometry geometry = geometry_of(args.q_TQ, args.sizes);
+  const Geometry geometry = geometry_of(args.q_TQ, args.k_TK, args.sizes);
   A* const p = elements<A>(args.probabilities_BHSS);
   multiply_tokens<T>(target,
                      geometry,
@@ -318,8 +181,8 @@ void attention_of(const LaunchTarget& target, const AttentionArgs& args) {
 template <typename T>
 void attention_backward_of(const LaunchTarget& target, const AttentionBackwardArgs& args) {
   using A = Accumulated<T>;
-  const Geometry geometry = geometry_of(args.q_TQ, args.sizes);
-  if (geometry.tokens == 0) return;
+  const Geometry geometry = geometry_of(args.q_TQ, args.k_TK, args.sizes);
+  if (geometry.query_tokens == 0) return;
   const Scratch scratch(target, geometry.num_scores() * static_cast<std::int64_t>(sizeof(A)));
   A* const dz = static_cast<A*>(scratch.memory());
   const A* const p = elements<A>(args.probabilities_BHSS);
