@@ -36,6 +36,26 @@ Variable add(Tape& tape, const Variable& a, const Variable& b) {
                       }})[0];
 }
 
+// Each element is multiplied by a constant: its own adjoint.
+Variable dropout(Tape& tape,
+                 const Variable& x,
+                 const DropoutPlace& place,
+                 const Dropout& dropout) {
+  if (dropout.probability == 0.0) return x;
+  return tape.record(
+      {.label = "dropout",
+       .inputs = {x},
+       .outputs = {lockstep::dropout(tape.ops(), x.value, place, dropout)},
+       .saved = {place.rows},
+       .backward_input = [width = place.width, first = place.first_column, dropout](
+                             const BackwardCall& call) -> std::vector<Tensor> {
+         return {lockstep::dropout(call.ops,
+                                   call.output_gradients[0],
+                                   {.rows = call.saved[0], .width = width, .first_column = first},
+                                   dropout)};
+       }})[0];
+}
+
 Variable reshaped(Tape& tape, const Variable& x, const Shape& shape) {
   const Shape before = x.value.shape;
   return tape.record({.label = "reshaped",

@@ -3,6 +3,7 @@
 
 #include "core/autograd/tape.h"
 #include "core/ops/attention.h"
+#include "core/ops/dropout.h"
 #include "core/ops/vocabulary.h"
 
 namespace lockstep {
@@ -21,6 +22,11 @@ Variable layer_norm(Tape& tape,
 Variable silu(Tape& tape, const Variable& x);
 Variable gated_silu(Tape& tape, const Variable& x);
 Variable add(Tape& tape, const Variable& a, const Variable& b);
+// With a probability of 0, x itself.
+Variable dropout(Tape& tape,
+                 const Variable& x,
+                 const DropoutPlace& place,
+                 const Dropout& dropout);
 // The same elements in another shape.
 Variable reshaped(Tape& tape, const Variable& x, const Shape& shape);
 // Columns [first, first + count) of the last dim.

@@ -113,6 +113,13 @@ void scale_in_place(const OpContext& ops, const Tensor& x, double factor, std::s
   launch_elementwise(ops, label, {args.x}, args.out, ops.kernels.scale, args);
 }
 
+Tensor converted(const OpContext& ops, const Tensor& x, DType dtype) {
+  const Tensor out = new_tensor(ops, dtype, x.shape, "convert.out");
+  const ConvertArgs args{.x = x.buffer(), .out = out.buffer()};
+  launch_elementwise(ops, "op.convert", {args.x}, args.out, ops.kernels.convert, args);
+  return out;
+}
+
 Tensor scaled_by(const OpContext& ops, const Tensor& x, const Tensor& factor) {
   LOCKSTEP_CHECK(factor.num_elements() == 1,
                  "a factor of shape " + to_text(factor.shape) + " is no single number");

@@ -67,6 +67,15 @@ void column_sums_of(const ColumnSumsArgs& args) {
   sums.store();
 }
 
+template <typename X, typename T>
+void convert_of(const ConvertArgs& args) {
+  const X* const x = elements<X>(args.x);
+  T* const out = elements<T>(args.out);
+  for (std::int64_t i = 0; i < args.out.count; ++i) {
+    out[i] = rounded_once<T>(static_cast<double>(widened(x[i])));
+  }
+}
+
 }  // namespace
 
 void weighted_sum(const LaunchTarget&, const WeightedSumArgs& args) {
@@ -86,6 +95,12 @@ void add(const LaunchTarget&, const AddArgs& args) {
 void accumulate(const LaunchTarget&, const AccumulateArgs& args) {
   with_type(args.x.dtype, [&]<typename X>(ElementType<X>) {
     with_type(args.out.dtype, [&]<typename T>(ElementType<T>) { accumulate_of<X, T>(args); });
+  });
+}
+
+void convert(const LaunchTarget&, const ConvertArgs& args) {
+  with_type(args.x.dtype, [&]<typename X>(ElementType<X>) {
+    with_type(args.out.dtype, [&]<typename T>(ElementType<T>) { convert_of<X, T>(args); });
   });
 }
 

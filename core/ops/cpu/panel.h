@@ -40,12 +40,12 @@ struct WeightedRows {
   std::int64_t weight_stride = 1;
 };
 
-// out[j] += sum over i of weights[i] rows[i][j], for j < width and on to the end of its block. Each
-// element is summed in the order of the rows, whatever else is computed beside it.
+// out[j] += sum over i of weights[i] rows[i][j], for first <= j < end and on to the borders of their
+// blocks. Each element is summed in the order of the rows, whatever else is computed beside it.
 template <typename A>
-void add_rows(const WeightedRows<A>& rows, std::int64_t width, A* out) {
+void add_rows_between(const WeightedRows<A>& rows, std::int64_t first, std::int64_t end, A* out) {
   const std::int64_t stride = rows.panel.stride();
-  for (std::int64_t block = 0; block < width; block += kBlock) {
+  for (std::int64_t block = first / kBlock * kBlock; block < end; block += kBlock) {
     const A* row = rows.panel.row(rows.first) + block;
     A sums[kBlock] = {};
     for (std::int64_t i = 0; i < rows.count; ++i, row += stride) {
@@ -54,6 +54,11 @@ void add_rows(const WeightedRows<A>& rows, std::int64_t width, A* out) {
     }
     for (std::int64_t j = 0; j < kBlock; ++j) out[block + j] += sums[j];
   }
+}
+
+template <typename A>
+void add_rows(const WeightedRows<A>& rows, std::int64_t width, A* out) {
+  add_rows_between(rows, 0, width, out);
 }
 
 }  // namespace lockstep::cpu

@@ -137,6 +137,16 @@ void score_pairs(const LaunchTarget& target,
                 });
 }
 
+// log(exp a + exp b). NaN stays.
+template <typename A>
+__device__ A log_of_sum(A a, A b) {
+  const bool is_a_larger = a > b || a != a;
+  const A larger = is_a_larger ? a : b;
+  const A smaller = is_a_larger ? b : a;
+  if (larger == -std::numeric_limits<A>::infinity()) return larger;
+  return larger + std::log1p(std::exp(smaller - larger));
+}
+
 // Per row, with what of z is seen: lse' = log(exp lse + sum over u of exp z[u]), each z[u] becomes
 // exp(z[u] - lse') D[u], and out exp(lse - lse') out. NaN stays; so does a row that sees nothing.
 template <typename A>
@@ -156,7 +166,7 @@ void merge_rows(
                  A* const z = z_BHSU + row * geometry.key_tokens;
                  A* const lse = lse_TH + pairs.query_index(query);
                  const A before = *lse;
-                 A largest = before;
+                 A largest = -std::numeric_limits<A>::infinity();
                  bool is_any_seen = false;
                  for (std::int64_t u = threadIdx.x; u < geometry.key_tokens; u += blockDim.x) {
                    if (!pairs.see(query.s, u)) continue;
@@ -168,7 +178,7 @@ void merge_rows(
                  const A sum = sum_over_block<A>(geometry.key_tokens, [&](std::int64_t u) {
                    return pairs.see(query.s, u) ? std::exp(z[u] - largest) : A{0};
                  });
-                 const A after = largest + std::log(std::exp(before - largest) + sum);
+                 const A after = log_of_sum(before, largest + std::log(sum));
                  for (std::int64_t u = threadIdx.x; u < geometry.key_tokens; u += blockDim.x) {
                    if (!pairs.see(query.s, u)) continue;
                    Pair at = query;

@@ -35,7 +35,7 @@ void attention_sink_backward_of(const LaunchTarget& target, const AttentionSinkB
       const std::int64_t at = t * heads + head;
       return std::exp(own - lse[at]) * delta[at];
     });
-    if (threadIdx.x == 0) dsink[head] = rounded<T>(-sum);
+    if (threadIdx.x == 0) dsink[head] = rounded<T>(A{0} - sum);
   });
 }
 

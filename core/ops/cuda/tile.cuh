@@ -92,9 +92,10 @@ struct PartialSum {
 };
 
 // As tile_product over the whole summed index, of which only those i take part, be the others NaN,
-// that takes_part(row of the result, i) names; it answers for indices beyond the matrices too.
-// Tiles in which nothing does are not loaded. Half a warp has the threads of a row, so that they
-// learn of each other's answers by a ballot.
+// that takes_part(row of the result, i) names; it answers for indices beyond the matrices too. Runs
+// of neighbours that take part are summed each for itself, as the CPU does. Tiles in which nothing
+// takes part are not loaded. Half a warp has the threads of a row, so that they learn of each
+// other's answers by a ballot.
 template <typename TA, typename TB, typename TakesPart>
 __device__ PartialSum<Accumulated<TA>> masked_tile_product(const Matrix<TA>& a,
                                                            const Matrix<TB>& b,
@@ -106,26 +107,34 @@ __device__ PartialSum<Accumulated<TA>> masked_tile_product(const Matrix<TA>& a,
   __shared__ Tile<A> a_tile;
   __shared__ Tile<A> b_tile;
   PartialSum<A> result;
+  A run{0};
   for (std::int64_t base = 0; base < a.columns; base += kTile) {
     const bool takes = takes_part(origin.row + threadIdx.y, base + threadIdx.x);
     const unsigned of_row = (__ballot_sync(0xffffffffU, takes) >> (threadIdx.y % 2 * kTile)) & kAll;
-    if (__syncthreads_or(takes) == 0) continue;  // and the last tiles have been read
+    if (__syncthreads_or(takes) == 0) {  // and the last tiles have been read
+      result.sum += run;
+      run = A{0};
+      continue;
+    }
     load_tile(a, origin.row, base, a_tile);
     load_tile(b, base, origin.column, b_tile);
     __syncthreads();
-    result.has_terms = result.has_terms || of_row != 0;
     if (of_row == kAll) {
 #pragma unroll
-      for (int i = 0; i < kTile; ++i) {
-        result.sum += a_tile[threadIdx.y][i] * b_tile[i][threadIdx.x];
-      }
+      for (int i = 0; i < kTile; ++i) run += a_tile[threadIdx.y][i] * b_tile[i][threadIdx.x];
     } else {
       for (int i = 0; i < kTile; ++i) {
-        if ((of_row >> i & 1U) == 0) continue;
-        result.sum += a_tile[threadIdx.y][i] * b_tile[i][threadIdx.x];
+        if ((of_row >> i & 1U) != 0) {
+          run += a_tile[threadIdx.y][i] * b_tile[i][threadIdx.x];
+        } else {
+          result.sum += run;
+          run = A{0};
+        }
       }
     }
+    result.has_terms = result.has_terms || of_row != 0;
   }
+  result.sum += run;
   return result;
 }
 
