@@ -75,9 +75,9 @@ using ActivationTable = std::vector<ActivationSpec>;
 
 // Which full rows a rank's local ones are, in one micro-batch: local rows in no run are padding.
 struct ActivationRowRuns {
-  std::vector<ShardRun> all;  // of ActivationRows::kWithinRegion
-  std::vector<ShardRun> own;  // of ActivationRows::kResidual
-  std::int64_t num_all = 0;   // local rows, padding included
+  std::vector<ShardRun> all = {};  // of ActivationRows::kWithinRegion
+  std::vector<ShardRun> own = {};  // of ActivationRows::kResidual
+  std::int64_t num_all = 0;        // local rows, padding included
   std::int64_t num_own = 0;
 };
 

@@ -43,6 +43,7 @@ struct NamedScalar {
 
 constexpr std::array kScalars = {
     NamedScalar{"global loss", &StepResult::loss, sim::loss_error},
+    NamedScalar{"reported loss", &StepResult::reported_loss, sim::loss_error},
     NamedScalar{"gradient norm", &StepResult::gradient_norm, sim::norm_error},
     NamedScalar{"parameter norm", &StepResult::parameter_norm, sim::norm_error}};
 
@@ -69,12 +70,13 @@ std::vector<double> deviations(const Shard& here, const Shard& there) {
 
 bool are_alike(const Shard& here, const Shard& there) {
   return here.name == there.name && here.full_shape == there.full_shape &&
-         here.local_shape == there.local_shape && here.slice == there.slice &&
+         here.local_shape == there.local_shape && here.slices == there.slices &&
          here.values.size() == there.values.size();
 }
 
 std::int64_t num_numbers(const StepResult& step) {
-  std::size_t num = kScalars.size() + step.losses.size();
+  constexpr std::size_t kNumCounts = 1;  // reported targets
+  std::size_t num = kNumCounts + kScalars.size() + step.losses.size();
   for (const MicroBatchLoss& loss : step.losses) num += loss.activations.size();
   for (const NamedShards& tensors : kTensors) num += (step.*tensors.shards).size();
   return static_cast<std::int64_t>(num);
@@ -106,6 +108,7 @@ class Comparison {
       const double b = there.*scalar.value;
       judge(is_same(a, b) ? 0.0 : scalar.error(b, a), at, scalar.name);
     }
+    compare_counts(at, "reported targets", here.reported_targets, there.reported_targets);
     for (const NamedShards& tensors : kTensors) {
       compare_tensors(at, tensors.kind, here.*tensors.shards, there.*tensors.shards);
     }
@@ -146,6 +149,14 @@ class Comparison {
                             there));
   }
 
+  void compare_counts(const At& at, std::string_view what, std::int64_t here, std::int64_t there) {
+    if (here == there) {
+      judge(0.0, at, what);
+    } else {
+      differ(at, what, std::to_string(here), std::to_string(there));
+    }
+  }
+
   void judge(double error, const At& at, std::string_view kind, std::string_view name = "") {
     if (!tally_.counts(error, bound_, 1)) return;
     tally_.add(
@@ -168,7 +179,8 @@ class Comparison {
                fmt::format(fmt::runtime(text), b.global_micro_batch, b.targets));
         continue;
       }
-      judge(is_same(a.loss, b.loss) ? 0.0 : sim::loss_error(b.loss, a.loss), at, "loss");
+      const bool is_equal = is_same(a.loss_sum, b.loss_sum);
+      judge(is_equal ? 0.0 : sim::loss_error(b.loss_sum, a.loss_sum), at, "loss");
       compare_tensors(at, "activation", a.activations, b.activations);
     }
   }

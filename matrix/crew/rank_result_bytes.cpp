@@ -34,16 +34,30 @@ Json number(double value) { return numbers<double>({value}); }
 
 double number_from(const Json& json) { return numbers_from<double>(json).at(0); }
 
-Json shard_to_json(const Shard& shard) {
+Json slice_to_json(const ShardSlice& slice) {
   std::vector<std::int64_t> runs;
-  for (const ShardRun& run : shard.slice.runs) {
+  for (const ShardRun& run : slice.runs) {
     runs.insert(runs.end(), {run.local, run.global, run.count});
   }
+  return Json::array({slice.dim, numbers(runs)});
+}
+
+ShardSlice slice_from(const Json& json) {
+  ShardSlice slice{.dim = json.at(0).get<int>()};
+  const std::vector<std::int64_t> runs = numbers_from<std::int64_t>(json.at(1));
+  for (std::size_t i = 0; i + 2 < runs.size(); i += 3) {
+    slice.runs.push_back({.local = runs[i], .global = runs[i + 1], .count = runs[i + 2]});
+  }
+  return slice;
+}
+
+Json shard_to_json(const Shard& shard) {
+  Json slices = Json::array();
+  for (const ShardSlice& slice : shard.slices) slices.push_back(slice_to_json(slice));
   return Json::array({shard.name,
                       numbers(shard.full_shape),
                       numbers(shard.local_shape),
-                      shard.slice.dim,
-                      numbers(runs),
+                      std::move(slices),
                       numbers(shard.values)});
 }
 
@@ -51,12 +65,8 @@ Shard shard_from(const Json& json) {
   Shard shard{.name = json.at(0).get<std::string>(),
               .full_shape = numbers_from<std::int64_t>(json.at(1)),
               .local_shape = numbers_from<std::int64_t>(json.at(2)),
-              .slice = {.dim = json.at(3).get<int>()},
-              .values = numbers_from<double>(json.at(5))};
-  const std::vector<std::int64_t> runs = numbers_from<std::int64_t>(json.at(4));
-  for (std::size_t i = 0; i + 2 < runs.size(); i += 3) {
-    shard.slice.runs.push_back({.local = runs[i], .global = runs[i + 1], .count = runs[i + 2]});
-  }
+              .values = numbers_from<double>(json.at(4))};
+  for (const Json& slice : json.at(3)) shard.slices.push_back(slice_from(slice));
   return shard;
 }
 
@@ -87,7 +97,7 @@ Json step_to_json(const StepResult& step) {
   Json losses = Json::array();
   for (const MicroBatchLoss& loss : step.losses) {
     losses.push_back(Json::array({loss.global_micro_batch,
-                                  number(loss.loss),
+                                  number(loss.loss_sum),
                                   loss.targets,
                                   shards_to_json(loss.activations)}));
   }
@@ -95,25 +105,29 @@ Json step_to_json(const StepResult& step) {
   for (const std::vector<Shard>* shards : tensors_of(step)) {
     tensors.push_back(shards_to_json(*shards));
   }
-  return Json::array({std::move(losses),
-                      numbers<double>({step.loss, step.gradient_norm, step.parameter_norm}),
-                      step.gradient_zeros,
-                      std::move(tensors)});
+  return Json::array(
+      {std::move(losses),
+       numbers<double>({step.loss, step.reported_loss, step.gradient_norm, step.parameter_norm}),
+       numbers<std::int64_t>({step.reported_targets, step.gradient_zeros}),
+       std::move(tensors)});
 }
 
 StepResult step_from(const Json& json) {
   StepResult step;
   for (const Json& loss : json.at(0)) {
     step.losses.push_back({.global_micro_batch = loss.at(0).get<std::int64_t>(),
-                           .loss = number_from(loss.at(1)),
+                           .loss_sum = number_from(loss.at(1)),
                            .targets = loss.at(2).get<std::int64_t>(),
                            .activations = shards_from(loss.at(3))});
   }
   const std::vector<double> scalars = numbers_from<double>(json.at(1));
   step.loss = scalars.at(0);
-  step.gradient_norm = scalars.at(1);
-  step.parameter_norm = scalars.at(2);
-  step.gradient_zeros = json.at(2).get<std::int64_t>();
+  step.reported_loss = scalars.at(1);
+  step.gradient_norm = scalars.at(2);
+  step.parameter_norm = scalars.at(3);
+  const std::vector<std::int64_t> counts = numbers_from<std::int64_t>(json.at(2));
+  step.reported_targets = counts.at(0);
+  step.gradient_zeros = counts.at(1);
   std::size_t place = 0;
   for (std::vector<Shard>* shards : tensors_of(step)) *shards = shards_from(json.at(3).at(place++));
   return step;

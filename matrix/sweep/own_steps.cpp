@@ -17,6 +17,7 @@ using Tensors = std::vector<sim::OracleTensor>;
 std::optional<Tensors> masters_after(std::size_t step,
                                      const sim::TrialResult& trial,
                                      const Tensors& like) {
+  if (trial.c.recipe.forward_only) return like;  // nothing has changed them
   const sim::TensorKind kind =
       sim::has_masters(trial.c.recipe) ? sim::TensorKind::kMaster : sim::TensorKind::kParameter;
   Tensors masters;

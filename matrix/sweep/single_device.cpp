@@ -1,6 +1,7 @@
 // One rank holds everything: its shards are the full tensors, padding aside.
 #include "matrix/sweep/single_device.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -49,7 +50,8 @@ sim::OracleStep difference(const StepResult& result, const sim::OracleStep& refe
     LOCKSTEP_CHECK(loss.global_micro_batch == static_cast<std::int64_t>(g),
                    "a single device ran micro-batch " + std::to_string(loss.global_micro_batch) +
                        " out of order");
-    step.micro_batch_losses.push_back(loss.loss - reference.micro_batch_losses[g]);
+    const auto targets = static_cast<double>(std::max<std::int64_t>(loss.targets, 1));
+    step.micro_batch_losses.push_back(loss.loss_sum / targets - reference.micro_batch_losses[g]);
     step.activations.push_back(differences(loss.activations, reference.activations[g]));
   }
   step.loss = result.loss - reference.loss;

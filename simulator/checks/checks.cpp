@@ -34,7 +34,8 @@ Check planned(std::string name, std::string summary) {
 std::vector<Check> all_checks() {
   return {
       built("loss",
-            "holds when per-micro-batch and global losses equal the reference on every rank",
+            "holds when per-micro-batch, global and reported losses equal the reference on every "
+            "rank",
             check_loss),
       built("activations",
             "holds when the traced activations of every micro-batch equal the reference",

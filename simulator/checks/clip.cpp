@@ -1,12 +1,14 @@
 // The clip check: the comparison of tensors, for gradients after clipping.
 #include "simulator/checks/clip.h"
 
+#include "simulator/checks/holdings.h"
 #include "simulator/checks/tally.h"
 #include "simulator/checks/tensors.h"
 
 namespace lockstep::sim {
 
 CheckResult check_clip(const TrialResult& trial, const MeasuredOracle& oracle) {
+  if (trial.c.recipe.forward_only) return not_applicable("clip", kForwardOnlyReason);
   if (trial.c.recipe.clip == 0.0) {
     return not_applicable("clip", "the recipe does not clip gradients");
   }

@@ -50,6 +50,7 @@ std::string_view name_of(TensorKind kind) {
 bool has_masters(const Recipe& recipe) { return recipe.dtype == Precision::kBF16; }
 
 std::vector<TensorKind> kinds_of(const Recipe& recipe) {
+  if (recipe.forward_only) return {};
   std::vector<TensorKind> kinds = {TensorKind::kGradient};
   if (recipe.clip > 0.0) kinds.push_back(TensorKind::kClippedGradient);
   if (recipe.optimizer == Optimizer::kAdamW) {

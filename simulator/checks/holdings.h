@@ -16,7 +16,8 @@ namespace lockstep::sim {
 enum class TensorKind { kGradient, kClippedGradient, kParameter, kMaster, kExpAvg, kExpAvgSq };
 std::string_view name_of(TensorKind kind);
 
-// Those that a step of the recipe has, gradients first and what follows from them after.
+// Those that a step of the recipe has, gradients first and what follows from them after; none of a
+// run without backward passes.
 std::vector<TensorKind> kinds_of(const Recipe& recipe);
 // Whether parameters are rounded from masters, instead of being their own.
 bool has_masters(const Recipe& recipe);
@@ -33,7 +34,11 @@ struct TensorId {
 // By rank; a rank that lacks the tensor or the step is left out.
 std::vector<RankShard> shards_of(const TrialResult& trial, const TensorId& id);
 
-// Ranks that should hold each tensor.
+// Why checks of what backward passes and updates leave behind do not apply to a run without them.
+inline constexpr const char* kForwardOnlyReason =
+    "a forward_only run has no gradients and updates nothing";
+
+// Ranks that should hold each tensor, or some part of it.
 std::int64_t num_holders(const Case& c);
 
 // The shard of that name, looked for at `index` first; null where there is none.

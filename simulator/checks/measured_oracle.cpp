@@ -50,6 +50,18 @@ double usual_loss_difference(const OracleStep& single_device,
   return norm_of(activations.back().values) / std::sqrt(count);
 }
 
+// Of losses by micro-batch, or of differences of them: each weighs as much as it has targets.
+double weighted_mean(const std::vector<double>& by_micro_batch,
+                     const std::vector<std::int64_t>& targets) {
+  double sum = 0.0;
+  std::int64_t num_targets = 0;
+  for (std::size_t g = 0; g < by_micro_batch.size(); ++g) {
+    sum += by_micro_batch[g] * static_cast<double>(std::max<std::int64_t>(targets[g], 1));
+    num_targets += targets[g];
+  }
+  return sum / static_cast<double>(std::max<std::int64_t>(num_targets, 1));
+}
+
 double loss_bound(double difference, double reference) {
   return kSingleDeviceFactor * loss_error(reference + difference, reference);
 }
@@ -69,6 +81,9 @@ void bound_losses(const OracleStep& reference,
   }
   measures.loss_bound =
       loss_bound(std::max(largest_usual, std::abs(single_device.loss)), reference.loss);
+  const double reported = weighted_mean(single_device.micro_batch_losses, reference.targets);
+  measures.reported_loss_bound =
+      loss_bound(std::max(largest_usual, std::abs(reported)), reported_loss(reference));
 }
 
 // A norm moves by no more than the norm of what its tensors move by; its own difference is one
@@ -133,6 +148,10 @@ StepMeasures measures_of(const OracleStep& reference, const OracleStep* single_d
 }
 
 }  // namespace
+
+double reported_loss(const OracleStep& step) {
+  return weighted_mean(step.micro_batch_losses, step.targets);
+}
 
 MeasuredOracle::MeasuredOracle(Oracle oracle)
     : oracle_(std::move(oracle)), is_held_against_single_device_(!oracle_.single_device.empty()) {

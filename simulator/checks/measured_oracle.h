@@ -19,9 +19,13 @@ struct StepMeasures {
   std::vector<BlockMeasure> parameters;
   std::vector<double> micro_batch_loss_bounds;
   double loss_bound = kBoundF64;
+  double reported_loss_bound = kBoundF64;
   double gradient_norm_bound = kBoundF64;
   double parameter_norm_bound = kBoundF64;
 };
+
+// All loss sums of the step / max(all targets, 1): what a training log shows.
+double reported_loss(const OracleStep& step);
 
 // How far the single-device run itself is from the reference beyond the luck of rounding, by
 // tensor: ‖difference‖ over the larger of ‖tensor‖ and a hundredth of ‖all tensors‖ of the step and

@@ -27,7 +27,7 @@ std::optional<Shard> sum_over(const Group& group, std::span<const RankShard> sha
       sum = *shard;
       continue;
     }
-    if (!(sum->slice == shard->slice) || sum->local_shape != shard->local_shape) {
+    if (sum->slices != shard->slices || sum->local_shape != shard->local_shape) {
       return std::nullopt;
     }
     for (std::size_t i = 0; i < shard->values.size(); ++i) sum->values[i] += shard->values[i];

@@ -83,7 +83,7 @@ class NormComparison {
     for (std::size_t rank = 0; rank < trial_.ranks.size(); ++rank) {
       const std::vector<StepResult>& steps = trial_.ranks[rank].steps;
       if (step >= steps.size()) continue;
-      values.push_back({.rank = Rank{static_cast<int>(rank)}, .value = steps[step].*kind.value});
+      values.push_back({.ranks = {Rank{static_cast<int>(rank)}}, .value = steps[step].*kind.value});
     }
     return values;
   }
@@ -98,6 +98,7 @@ class NormComparison {
 }  // namespace
 
 CheckResult check_norms(const TrialResult& trial, const MeasuredOracle& oracle) {
+  if (trial.c.recipe.forward_only) return not_applicable("norms", kForwardOnlyReason);
   NormComparison comparison(trial);
   const std::string misfit = steps_misfit_of(trial, oracle);
   if (!misfit.empty()) comparison.tally().fail(misfit);

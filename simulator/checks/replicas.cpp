@@ -119,7 +119,7 @@ Place disagreement(const Replicas& group, const Case& c) {
 
 // Without copies where both lie alike, which is the rule.
 bool are_alike(const Holder& a, const Holder& b) {
-  if (a.part->frame.slice == b.part->frame.slice &&
+  if (a.part->frame.slices == b.part->frame.slices &&
       a.part->frame.local_shape == b.part->frame.local_shape) {
     return are_same_bits(*a.part, *a.shard, *b.shard);
   }
@@ -224,8 +224,9 @@ class ReplicaComparison {
 }  // namespace
 
 CheckResult check_replicas(const TrialResult& trial, const MeasuredOracle& oracle) {
+  if (trial.c.recipe.forward_only) return not_applicable("replicas", kForwardOnlyReason);
   if (num_holders(trial.c) == 1) {
-    return not_applicable("replicas", "a layout without tp and dp holds nothing twice");
+    return not_applicable("replicas", "a layout without tp, cp and dp holds nothing twice");
   }
   ReplicaComparison comparison(trial);
   const std::vector<TensorKind> kinds = kinds_of(trial.c.recipe);

@@ -26,6 +26,10 @@ std::string hint_of_number(double got, double reference, std::span<const NamedSi
   return names_cause(text) || !std::isfinite(got) ? text : "";
 }
 
+void add(const std::vector<Rank>& ranks, Place& place) {
+  place.ranks.insert(place.ranks.end(), ranks.begin(), ranks.end());
+}
+
 }  // namespace
 
 double loss_error(double value, double reference) {
@@ -36,6 +40,8 @@ double norm_error(double value, double reference) {
   return relative_error(value, reference, std::numeric_limits<double>::min());
 }
 
+double count_error(double value, double reference) { return std::abs(value - reference); }
+
 void compare_with_reference(const Scalar& scalar,
                             std::span<const RankValue> values,
                             std::span<const NamedSize> sizes,
@@ -44,7 +50,7 @@ void compare_with_reference(const Scalar& scalar,
   Place place{.error = 0.0, .bound = scalar.bound};
   for (const RankValue& value : values) {
     const double error = scalar.error(value.value, scalar.reference);
-    if (!(error <= scalar.bound)) place.ranks.push_back(value.rank);
+    if (!(error <= scalar.bound)) add(value.ranks, place);
     if (!is_worse(error, place.error)) continue;
     place.error = error;
     place.hint = error <= scalar.bound ? "" : hint_of_number(value.value, scalar.reference, sizes);
@@ -65,9 +71,9 @@ void compare_across_ranks(const Scalar& scalar, std::span<const RankValue> value
     const double difference = std::max(std::abs(value.value - values.front().value),
                                        std::numeric_limits<double>::denorm_min());
     if (is_worse(difference, place.error)) place.error = difference;
-    place.ranks.push_back(value.rank);
+    if (place.ranks.empty()) add(values.front().ranks, place);
+    add(value.ranks, place);
   }
-  if (!place.ranks.empty()) place.ranks.insert(place.ranks.begin(), values.front().rank);
   const auto comparisons = static_cast<std::int64_t>(values.size()) - 1;
   if (!tally.counts(place.error, 0.0, comparisons)) return;
   place.where = at_step(scalar.name + " across ranks", scalar.step);

@@ -13,9 +13,11 @@ namespace lockstep::sim {
 // |difference| / max(|reference|, 1e-3), and / |reference|; 0 where the difference is 0.
 double loss_error(double value, double reference);
 double norm_error(double value, double reference);
+// |difference|.
+double count_error(double value, double reference);
 
 struct RankValue {
-  Rank rank;
+  std::vector<Rank> ranks;  // that report it, or make it up together
   double value = 0.0;
 };
 

@@ -325,6 +325,7 @@ class UpdateComparison {
 }  // namespace
 
 CheckResult check_update(const TrialResult& trial, const MeasuredOracle& oracle) {
+  if (trial.c.recipe.forward_only) return not_applicable("update", kForwardOnlyReason);
   return UpdateComparison(trial, oracle).run();
 }
 

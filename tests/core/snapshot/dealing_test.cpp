@@ -14,7 +14,7 @@ Shard rows(std::int64_t first, std::int64_t count) {
   Shard shard{.name = "t",
               .full_shape = {4, 3},
               .local_shape = {count, 3},
-              .slice = {.dim = 0, .runs = {{.local = 0, .global = first, .count = count}}},
+              .slices = {{.dim = 0, .runs = {{.local = 0, .global = first, .count = count}}}},
               .values = std::vector<double>(static_cast<std::size_t>(3 * count))};
   std::iota(shard.values.begin(), shard.values.end(), static_cast<double>(3 * first));
   return shard;

@@ -18,6 +18,23 @@ Tensor filled(const RankContext& context, const Shape& shape, double value) {
   return tensor;
 }
 
+const ActivationRowRuns kAllRows{
+    .all = {{.count = 4}}, .own = {{.count = 4}}, .num_all = 4, .num_own = 4};
+
+TEST(StepSnapshot, AnActivationHasTheRowsOfItsOwnMicroBatch) {
+  const ActivationTable activations{{.name = "embedding", .full_shape = {4, 2}}};
+  test::spawn_contexts(test::layout_of({}), [&](const RankContext& context) {
+    const StepSnapshot snapshot(context, test::two_parameters(1), activations);
+    for (const std::int64_t num_rows : {1, 3}) {
+      const ActivationRowRuns rows{.own = {{.global = 1, .count = num_rows}}, .num_own = num_rows};
+      const std::vector<Tensor> traced{filled(context, {num_rows, 2}, 3.0)};
+      const Shard shard = snapshot.of_activations(traced, rows).at(0);
+      EXPECT_EQ(shard.local_shape, (std::vector<std::int64_t>{num_rows, 2}));
+      EXPECT_EQ(shard.slices, (std::vector<ShardSlice>{{.dim = 0, .runs = rows.own}}));
+    }
+  });
+}
+
 TEST(StepSnapshot, AShardSaysWhichPartOfTheFullTensorItHolds) {
   const ActivationTable activations{{.name = "embedding", .full_shape = {4, 2}}};
   test::spawn_contexts(test::layout_of({.tp = 2}), [&](const RankContext& context) {
@@ -28,13 +45,14 @@ TEST(StepSnapshot, AShardSaysWhichPartOfTheFullTensorItHolds) {
     EXPECT_EQ(shards[0].name, "cut");
     EXPECT_EQ(shards[0].full_shape, (std::vector<std::int64_t>{5, 2}));
     const int tp = context.group_rank(GroupKind::kTp).value;
-    EXPECT_EQ(shards[0].slice.runs[0].global, tp * 3);
-    EXPECT_EQ(shards[0].slice.runs[0].count, tp == 0 ? 3 : 2);
+    EXPECT_EQ(shards[0].slices.at(0).runs[0].global, tp * 3);
+    EXPECT_EQ(shards[0].slices.at(0).runs[0].count, tp == 0 ? 3 : 2);
     EXPECT_EQ(shards[0].values, std::vector<double>(6, 1.0));
     EXPECT_EQ(shards[1].values, std::vector<double>(3, 2.0));
     const std::vector<Tensor> traced{filled(context, {4, 2}, 3.0)};
-    EXPECT_EQ(snapshot.of_activations(traced)[0].values, std::vector<double>(8, 3.0));
-    EXPECT_EQ(snapshot.of_activations(traced)[0].name, "embedding");
+    const Shard activation = snapshot.of_activations(traced, kAllRows)[0];
+    EXPECT_EQ(activation.values, std::vector<double>(8, 3.0));
+    EXPECT_EQ(activation.name, "embedding");
   });
 }
 
@@ -56,7 +74,7 @@ TEST(StepSnapshot, EachReadBearsTheNamesOfItsKindAndOfItsTensor) {
     const std::vector<Tensor> tensors{filled(own, {5, 2}, 1.0), filled(own, {3}, 2.0)};
     snapshot.of_parameters(SnapshotKind::kGradient, tensors);
     snapshot.of_parameters(SnapshotKind::kExpAvgSq, tensors);
-    snapshot.of_activations(std::vector<Tensor>{filled(own, {4, 2}, 3.0)});
+    snapshot.of_activations(std::vector<Tensor>{filled(own, {4, 2}, 3.0)}, kAllRows);
     std::vector<std::string> labels;
     for (const test::SeenLaunch& launch : device.seen()) {
       if (launch.kind == LaunchKind::kHostRead) labels.push_back(launch.label);
@@ -83,7 +101,7 @@ TEST(StepSnapshot, ATensorThatIsMissingIsAnError) {
     const StepSnapshot snapshot(context, test::two_parameters(1), activations);
     const std::vector<Tensor> one{filled(context, {5, 2}, 1.0)};
     EXPECT_THROW(snapshot.of_parameters(SnapshotKind::kGradient, one), InternalError);
-    EXPECT_THROW(snapshot.of_activations({}), InternalError);
+    EXPECT_THROW(snapshot.of_activations({}, kAllRows), InternalError);
   });
 }
 

@@ -71,7 +71,8 @@ TEST(Agreement, OfATrialWithItselfIsExactAndCountsEveryNumber) {
   const std::size_t num_tensors = 5 * step.gradients.size();  // with clipped ones and both moments
   const std::size_t num_activations = step.losses[0].activations.size();
   ASSERT_GT(num_activations, 0U);
-  const std::size_t num_step = num_tensors + num_activations + 1 + 3;
+  const std::size_t num_step =
+      num_tensors + num_activations + 1 + 4 + 1;  // and a loss, four scalars, a count
   const std::size_t num_probes = clean_trial().ranks[0].probes.size();
   EXPECT_EQ(static_cast<std::size_t>(result.compared), 2 * (2 * num_step + num_probes));
 }
@@ -131,14 +132,17 @@ TEST(Agreement, SeesADifferenceInEveryKindOfTensor) {
 }
 
 TEST(Agreement, SeesADifferenceInEveryLossAndNorm) {
-  for (double StepResult::*value :
-       {&StepResult::loss, &StepResult::gradient_norm, &StepResult::parameter_norm}) {
+  for (double StepResult::*value : {&StepResult::loss,
+                                    &StepResult::reported_loss,
+                                    &StepResult::gradient_norm,
+                                    &StepResult::parameter_norm}) {
     TrialResult other = clean_trial();
+    ASSERT_NE(step_of(other, 1, 1).*value, 0.0);
     step_of(other, 1, 1).*value *= 1.0 + 1e-11;
     EXPECT_EQ(agreement(clean_trial(), other).verdict, CheckVerdict::kFail);
   }
   TrialResult other = clean_trial();
-  step_of(other, 1, 0).losses[0].loss *= 1.0 + 1e-11;
+  step_of(other, 1, 0).losses[0].loss_sum *= 1.0 + 1e-11;
   const CheckResult result = agreement(clean_trial(), other);
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   EXPECT_EQ(result.worst.where, "loss, micro-batch 1");
@@ -187,7 +191,7 @@ TEST(Agreement, FailsWhereAShardHasAnotherShape) {
 
 TEST(Agreement, FailsWhereAShardIsAnotherPartOfItsTensorOrOfALargerOne) {
   TrialResult other = clean_trial();
-  step_of(other, 0, 0).gradients[0].slice.dim += 1;
+  step_of(other, 0, 0).gradients[0].slices.at(0).dim += 1;
   EXPECT_EQ(agreement(clean_trial(), other).verdict, CheckVerdict::kFail);
   other = clean_trial();
   step_of(other, 0, 0).gradients[0].full_shape[0] *= 2;
@@ -200,6 +204,14 @@ TEST(Agreement, FailsWhereAMicroBatchIsAnotherOne) {
   const CheckResult result = agreement(clean_trial(), other);
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   EXPECT_NE(result.reason.find("rank 1, loss, micro-batch 1"), std::string::npos) << result.reason;
+}
+
+TEST(Agreement, FailsWhereAnotherNumberOfTargetsIsReported) {
+  TrialResult other = clean_trial();
+  step_of(other, 1, 0).reported_targets += 1;
+  const CheckResult result = agreement(clean_trial(), other);
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  EXPECT_EQ(result.reason.rfind("rank 1, reported targets: ", 0), 0U) << result.reason;
 }
 
 TEST(Agreement, FailsWhereOnlyOneSideIsNoNumber) {

@@ -35,7 +35,7 @@ TEST(RankResultBytes, ComeBackWithEveryTensorNormAndProbe) {
     EXPECT_EQ(a.gradient_zeros, b.gradient_zeros);
     ASSERT_EQ(a.losses.size(), b.losses.size());
     EXPECT_EQ(a.losses.back().targets, b.losses.back().targets);
-    EXPECT_EQ(a.losses.back().loss, b.losses.back().loss);
+    EXPECT_EQ(a.losses.back().loss_sum, b.losses.back().loss_sum);
     ASSERT_FALSE(a.losses.back().activations.empty());
     EXPECT_EQ(a.losses.back().activations.back().values, b.losses.back().activations.back().values);
   }
@@ -54,7 +54,7 @@ TEST(RankResultBytes, KeepTheCutOfEachShardAndAllSixGroupsOfTensors) {
       EXPECT_EQ(x[i].name, y[i].name);
       EXPECT_EQ(x[i].full_shape, y[i].full_shape);
       EXPECT_EQ(x[i].local_shape, y[i].local_shape);
-      EXPECT_EQ(x[i].slice, y[i].slice);
+      EXPECT_EQ(x[i].slices, y[i].slices);
       EXPECT_EQ(x[i].values, y[i].values);
     }
   };
@@ -66,6 +66,37 @@ TEST(RankResultBytes, KeepTheCutOfEachShardAndAllSixGroupsOfTensors) {
   expect_equal(a.masters, b.masters);
   expect_equal(a.exp_avg, b.exp_avg);
   expect_equal(a.exp_avg_sq, b.exp_avg_sq);
+}
+
+TEST(RankResultBytes, KeepEachOfSeveralCutsOfAShard) {
+  const std::vector<ShardSlice> slices = {
+      {.dim = 0,
+       .runs = {{.local = 0, .global = 6, .count = 2}, {.local = 3, .global = 0, .count = 1}}},
+      {.dim = 1, .runs = {}}};
+  RankResult sent;
+  sent.steps.emplace_back();
+  sent.steps[0].losses.push_back(
+      {.activations = {{.name = "a", .full_shape = {8, 2}, .local_shape = {4, 0}}}});
+  sent.steps[0].losses[0].activations[0].slices = slices;
+  const RankResult received = rank_result_from_bytes(to_bytes(sent));
+  EXPECT_EQ(received.steps.at(0).losses.at(0).activations.at(0).slices, slices);
+}
+
+TEST(RankResultBytes, TellEveryScalarOfAStepApart) {
+  RankResult sent;
+  sent.steps.push_back({.loss = 1.0,
+                        .reported_loss = 2.0,
+                        .reported_targets = 3,
+                        .gradient_norm = 4.0,
+                        .gradient_zeros = 5,
+                        .parameter_norm = 6.0});
+  const StepResult received = rank_result_from_bytes(to_bytes(sent)).steps.at(0);
+  EXPECT_EQ(received.loss, 1.0);
+  EXPECT_EQ(received.reported_loss, 2.0);
+  EXPECT_EQ(received.reported_targets, 3);
+  EXPECT_EQ(received.gradient_norm, 4.0);
+  EXPECT_EQ(received.gradient_zeros, 5);
+  EXPECT_EQ(received.parameter_norm, 6.0);
 }
 
 TEST(RankResultBytes, KeepNaNAndInfinity) {

@@ -19,10 +19,17 @@ CheckResult run(const FakeTrial& fake) { return check_activations(fake.trial, fa
 
 TEST(ActivationsCheck, PassesAndCountsEachStepMicroBatchModuleAndRank) {
   for (const bool sp : {false, true}) {
-    for (const FakeLayout layout : {FakeLayout{1, 1}, {2, 1}, {1, 3}, {2, 3}, {8, 2}}) {
+    for (const FakeLayout layout : {FakeLayout{1, 1},
+                                    {2, 1},
+                                    {1, 3},
+                                    {2, 3},
+                                    {8, 2},
+                                    {.cp = 2},
+                                    {.tp = 2, .dp = 3, .cp = 2},
+                                    {.tp = 2, .cp = 3}}) {
       const CheckResult result = run(make_trial(layout, {.sp = sp}));
       EXPECT_EQ(result.verdict, CheckVerdict::kPass) << result.reason;
-      EXPECT_EQ(result.expected, 2 * 12 * 4 * layout.tp);
+      EXPECT_EQ(result.expected, 2 * 12 * 4 * layout.tp * layout.cp);
       EXPECT_EQ(result.compared, result.expected);
       EXPECT_EQ(result.worst.bound, 1e-10);
     }
@@ -178,6 +185,65 @@ TEST(ActivationsCheck, HoldsLowerPrecisionsAgainstTheSingleDeviceRun) {
   const CheckResult result = run(fake);
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   EXPECT_EQ(result.failures.at(0).where, std::string(kFc2Out) + ", micro-batch 0");
+}
+
+TEST(ActivationsCheck, FindsTokensThatContextParallelismDealtToTheWrongRanks) {
+  FakeTrial fake = make_trial({.tp = 2, .cp = 2});
+  for (int tp : {0, 1}) {
+    std::swap(fake.activation(tp, 0, 4, kActivated).values,
+              fake.activation(2 + tp, 0, 4, kActivated).values);
+  }
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].where, std::string(kActivated) + ", micro-batch 4");
+  EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{0, 1, 2, 3}));
+}
+
+TEST(ActivationsCheck, FindsChunksOfTokensThatLieInAnotherOrder) {
+  FakeTrial fake = make_trial({.tp = 2, .cp = 2});
+  // Micro-batch 4 is one document: cp rank 1 holds the second and the third of four chunks in one
+  // run, cp rank 0 the first and the last.
+  std::vector<ShardRun>& runs = fake.activation(0, 0, 4, kLogits).slices[0].runs;
+  ASSERT_EQ(runs.size(), 2U);
+  std::swap(runs[0].global, runs[1].global);
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].where, std::string(kLogits) + ", micro-batch 4");
+  EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{0}));
+}
+
+TEST(ActivationsCheck, FailsWhereNoRankHoldsSomeTokens) {
+  FakeTrial fake = make_trial({.tp = 2, .cp = 2});
+  fake.activation(1, 0, 4, kActivated).slices[0].runs.pop_back();
+  const CheckResult result = run(fake);
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  // Two tokens of the second half of 48 columns.
+  EXPECT_EQ(result.reason,
+            std::string(kActivated) +
+                ", micro-batch 4: no rank holds 48 of its elements, the first is 312");
+}
+
+TEST(ActivationsCheck, FindsAFaultInOneElementOfAPartThatIsCutInBothDims) {
+  FakeTrial fake = make_trial({.tp = 2, .dp = 3, .cp = 2});
+  // dp rank 1 holds micro-batches 1, 4, 7, 10. Its cp rank 1 has tokens 2 to 5 of micro-batch 4.
+  fake.activation(7, 0, 1, kActivated).values[24] += 1.0;
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].where, std::string(kActivated) + ", micro-batch 4");
+  EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{7}));
+}
+
+TEST(ActivationsCheck, DoesNotLookAtPaddingOfDocuments) {
+  FakeTrial fake = make_trial({.cp = 2});
+  // Micro-batch 1 is two documents of 3 and 5 tokens, padded to 4 and 8: cp rank 0 has tokens 0,
+  // none, 3, 4, none and none.
+  Shard& activation = fake.activation(0, 0, 1, kFc2Out);
+  ASSERT_EQ(activation.local_shape[0], 6);
+  activation.values[8] = 7.0;
+  activation.values[47] = 7.0;
+  EXPECT_EQ(run(fake).verdict, CheckVerdict::kPass);
+  activation.values[16] = 7.0;
+  EXPECT_EQ(run(fake).verdict, CheckVerdict::kFail);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ Shard first_of(std::int64_t count, std::int64_t of) {
   return {.name = "t",
           .full_shape = {of},
           .local_shape = {count},
-          .slice = {.dim = 0, .runs = {{.local = 0, .global = 0, .count = count}}},
+          .slices = {{.dim = 0, .runs = {{.local = 0, .global = 0, .count = count}}}},
           .values = std::vector<double>(static_cast<std::size_t>(count))};
 }
 

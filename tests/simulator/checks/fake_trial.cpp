@@ -1,16 +1,15 @@
-// Draws the oracle and cuts it over the layout.
+// Draws the oracle and what ranks would report of it.
 #include "tests/simulator/checks/fake_trial.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <optional>
 #include <stdexcept>
 
 #include "core/base/random.h"
 #include "core/config/presets.h"
 #include "simulator/checks/optimizer_arithmetic.h"
 #include "simulator/checks/rounding.h"
+#include "tests/simulator/checks/fake_cuts.h"
 
 namespace lockstep::test {
 namespace {
@@ -84,6 +83,7 @@ class FakeRun {
       step.activations.push_back(rounded(draw_activations(1000 * seed + g)));
     }
     step.loss = rounded(4.5 + random_unit(seed, stream_of("loss"), 99));
+    if (recipe_.forward_only) return step;
     step.gradients = rounded(draw_parameters(seed));
     step.gradient_norm = norm_of(step.gradients);
     if (recipe_.clip > 0.0) step.clipped_gradients = clipped(step);
@@ -136,53 +136,20 @@ class FakeRun {
   std::int64_t num_updates_ = 0;
 };
 
-struct FakeCut {
-  std::optional<std::size_t> dim;  // over tp
-  bool is_padded = false;          // to a multiple of 8 tp
-};
-
-FakeCut cut_of(std::string_view name, bool sp) {
-  if (name == kEmbedding) return {.dim = 0, .is_padded = true};
-  if (name == kFc1) return {.dim = 0};
-  if (name == kFc2 || name == kActivated) return {.dim = 1};
-  if (name == kLogits) return {.dim = 1, .is_padded = true};
-  if (name == kNorm || !sp) return {.dim = std::nullopt};
-  return {.dim = 0};
-}
-
-// Padding holds NaN.
-Shard shard_of(const OracleTensor& tensor, const Layout& layout, std::int64_t rank) {
-  const FakeCut cut = cut_of(tensor.name, layout.sp);
-  const std::int64_t tp = cut.dim.has_value() ? layout.tp : 1;
-  const std::size_t dim = cut.dim.value_or(0);
-  const std::int64_t size = tensor.shape[dim];
-  const std::int64_t padded = cut.is_padded ? (size + 8 * tp - 1) / (8 * tp) * 8 * tp : size;
-  const std::int64_t local = padded / tp;
-  const std::int64_t first = rank % tp * local;
-  Shard shard{.name = tensor.name,
-              .full_shape = tensor.shape,
-              .local_shape = tensor.shape,
-              .slice = {.dim = static_cast<int>(dim), .runs = {}},
-              .values = {}};
-  shard.local_shape[dim] = local;
-  const std::int64_t real = std::clamp<std::int64_t>(size - first, 0, local);
-  if (real > 0) shard.slice.runs = {{.local = 0, .global = first, .count = real}};
-  const std::int64_t inner = dim == 0 && tensor.shape.size() == 2 ? tensor.shape[1] : 1;
-  const std::int64_t outer = dim == 0 ? 1 : tensor.shape[0];
-  for (std::int64_t o = 0; o < outer; ++o) {
-    for (std::int64_t i = 0; i < local * inner; ++i) {
-      const std::int64_t full = (o * size + first) * inner + i;
-      shard.values.push_back(i < real * inner ? tensor.values[static_cast<std::size_t>(full)]
-                                              : std::numeric_limits<double>::quiet_NaN());
-    }
-  }
-  return shard;
-}
-
-std::vector<Shard> shards_of(const Tensors& tensors, const Layout& layout, std::int64_t rank) {
-  std::vector<Shard> shards;
-  for (const OracleTensor& tensor : tensors) shards.push_back(shard_of(tensor, layout, rank));
-  return shards;
+// What cp ranks have of a micro-batch's loss: terms that are unlike, of targets that are as alike
+// as they can be.
+MicroBatchLoss loss_of(const sim::OracleStep& step,
+                       std::int64_t g,
+                       const Layout& layout,
+                       const FakePlace& place) {
+  const auto i = static_cast<std::size_t>(g);
+  const std::int64_t targets = step.targets[i];
+  const auto terms = static_cast<double>(layout.cp * (layout.cp + 1) / 2);
+  const double share = static_cast<double>(place.cp + 1) / terms;
+  return {.global_micro_batch = g,
+          .loss_sum = step.micro_batch_losses[i] * static_cast<double>(targets) * share,
+          .targets = targets / layout.cp + (place.cp < targets % layout.cp ? 1 : 0),
+          .activations = activation_shards(step.activations[i], layout, place, g)};
 }
 
 StepResult result_of(const sim::OracleStep& step,
@@ -190,19 +157,22 @@ StepResult result_of(const sim::OracleStep& step,
                      const Case& c,
                      std::int64_t rank) {
   const Layout& layout = c.layout;
+  const FakePlace place = place_of(rank, layout);
   StepResult result{};
   result.loss = step.loss;
-  for (std::int64_t g = rank / layout.tp; g < kMicroBatches; g += layout.dp) {
-    const auto i = static_cast<std::size_t>(g);
-    result.losses.push_back({.global_micro_batch = g,
-                             .loss = step.micro_batch_losses[i],
-                             .targets = step.targets[i],
-                             .activations = shards_of(step.activations[i], layout, rank)});
+  result.reported_loss = sim::reported_loss(step);
+  result.reported_targets = step.num_targets();
+  for (std::int64_t g = place.dp; g < kMicroBatches; g += layout.dp) {
+    result.losses.push_back(loss_of(step, g, layout, place));
   }
-  result.gradients = shards_of(step.gradients, layout, rank);
-  result.clipped_gradients = shards_of(step.clipped_gradients, layout, rank);
+  if (c.recipe.forward_only) return result;
+  const auto shards_of = [&](const Tensors& tensors) {
+    return parameter_shards(tensors, layout, place);
+  };
+  result.gradients = shards_of(step.gradients);
+  result.clipped_gradients = shards_of(step.clipped_gradients);
   result.gradient_norm = step.gradient_norm;
-  result.parameters = shards_of(step.parameters, layout, rank);
+  result.parameters = shards_of(step.parameters);
   result.parameter_norm = step.parameter_norm;
   if (c.recipe.dtype == Precision::kBF16) {
     result.masters = result.parameters;
@@ -211,8 +181,8 @@ StepResult result_of(const sim::OracleStep& step,
     }
   }
   if (c.recipe.optimizer == Optimizer::kAdamW) {
-    result.exp_avg = shards_of(state.exp_avg, layout, rank);
-    result.exp_avg_sq = shards_of(state.exp_avg_sq, layout, rank);
+    result.exp_avg = shards_of(state.exp_avg);
+    result.exp_avg_sq = shards_of(state.exp_avg_sq);
   }
   return result;
 }
@@ -247,6 +217,7 @@ std::vector<ProbeResult> probes_of(const Tensors& parameters) {
 Case case_of(FakeLayout layout, const FakeRecipe& recipe) {
   Case c = preset_case("tiny-linear");
   c.layout.tp = layout.tp;
+  c.layout.cp = layout.cp;
   c.layout.dp = layout.dp;
   c.layout.sp = recipe.sp;
   c.recipe.dtype = recipe.dtype;
@@ -254,6 +225,7 @@ Case case_of(FakeLayout layout, const FakeRecipe& recipe) {
   c.recipe.lr = recipe.lr;
   c.recipe.weight_decay = recipe.weight_decay;
   c.recipe.clip = recipe.clip;
+  c.recipe.forward_only = recipe.forward_only;
   return c;
 }
 
@@ -321,7 +293,8 @@ FakeTrial make_trial(FakeLayout layout, const FakeRecipe& recipe) {
   fake.trial.c = case_of(layout, recipe);
   const Case& c = fake.trial.c;
   fake.oracle.initial_parameters = draw_parameters(300);
-  fake.trial.ranks.resize(static_cast<std::size_t>(layout.tp * layout.dp));
+  const std::int64_t world = world_size(c.layout);
+  fake.trial.ranks.resize(static_cast<std::size_t>(world));
   FakeRun exact(c.recipe, Precision::kF64);
   FakeRun run(c.recipe, c.recipe.dtype);
   for (const std::uint64_t seed : {1, 2}) {
@@ -338,11 +311,11 @@ FakeTrial make_trial(FakeLayout layout, const FakeRecipe& recipe) {
     }
   }
   for (RankResult& rank : fake.trial.ranks) {
+    if (recipe.forward_only) break;
     rank.probes = probes_of(fake.oracle.initial_parameters);
   }
-  const bool is_alone = layout.tp * layout.dp == 1;
-  fake.trial.cluster = {
-      .findings = {}, .num_calls = is_alone ? 0 : 40, .num_matched = is_alone ? 0 : 40};
+  const std::int64_t num_calls = world == 1 ? 0 : 40;
+  fake.trial.cluster = {.findings = {}, .num_calls = num_calls, .num_matched = num_calls};
   return fake;
 }
 

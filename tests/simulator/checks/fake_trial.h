@@ -18,7 +18,7 @@ inline constexpr std::string_view kFc1 = "decoder.layers.0.mlp.linear_fc1.weight
 inline constexpr std::string_view kFc2 = "decoder.layers.0.mlp.linear_fc2.weight";
 
 // Traced, in this order: whole, or cut over tp by tokens under sp; cut by width; as the first; cut
-// by width (padded).
+// by width (padded). All are cut over cp by tokens.
 inline constexpr std::string_view kEmbedded = "embedding";
 inline constexpr std::string_view kActivated = "decoder.layers.0.mlp.activation_func";
 inline constexpr std::string_view kFc2Out = "decoder.layers.0.mlp.linear_fc2";
@@ -44,6 +44,7 @@ ProbeResult& probe(RankResult& rank, std::string_view label);
 struct FakeLayout {
   std::int64_t tp = 1;
   std::int64_t dp = 1;
+  std::int64_t cp = 1;
 };
 
 struct FakeRecipe {
@@ -53,6 +54,7 @@ struct FakeRecipe {
   double weight_decay = 0.0;
   double clip = 0.0;
   bool sp = false;
+  bool forward_only = false;
 };
 
 // tiny-linear's batch, 2 steps, 4 tensors, 4 activations; parameters by the optimizer's arithmetic.

@@ -108,6 +108,35 @@ TEST(GradsCheck, NamesTheAxisOverWhichASumIsMissing) {
   EXPECT_EQ(result.failures[0].hint, "sum over dp = reference: not summed there");
 }
 
+TEST(GradsCheck, NamesCpWhereItsSumBecameAMean) {
+  FakeTrial fake = make_trial({.dp = 3, .cp = 2});
+  for (int rank = 0; rank < 6; ++rank) scale(fake.gradient(rank, 0, kFc1).values, 0.5);
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].hint, "x0.5 = 1/cp");
+}
+
+TEST(GradsCheck, NamesEveryAxisOfTheSizeThatExplainsAFactor) {
+  FakeTrial fake = make_trial({.tp = 2, .dp = 2, .cp = 2});
+  for (int rank = 0; rank < 8; ++rank) scale(fake.gradient(rank, 0, kFc1).values, 0.5);
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].hint, "x0.5 = 1/tp or 1/cp or 1/dp");
+}
+
+TEST(GradsCheck, NamesCpWhereGradientsWereNotSummedOverIt) {
+  FakeTrial fake = make_trial({.tp = 2, .dp = 3, .cp = 2});
+  const double shares[] = {0.25, 0.75};
+  for (int rank = 0; rank < 12; ++rank) {
+    const auto cp = static_cast<std::size_t>(rank / 2 % 2);
+    std::vector<double>& values = fake.gradient(rank, 0, kFc1).values;
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] *= shares[(cp + i) % 2];
+  }
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].hint, "sum over cp = reference: not summed there");
+}
+
 TEST(GradsCheck, NamesNoAxisWhereTheSumIsNotRightEither) {
   FakeTrial fake = make_trial({2, 3});
   leave_partial_over_dp(fake, kFc2);
@@ -296,7 +325,7 @@ TEST(GradsCheck, FailsWhereARankHoldsATensorThatTheModelLacks) {
 
 TEST(GradsCheck, FailsWhereNobodyHoldsSomeElements) {
   FakeTrial fake = make_trial({2, 1});
-  fake.gradient(1, 0, kFc1).slice.runs[0].count -= 1;
+  fake.gradient(1, 0, kFc1).slices[0].runs[0].count -= 1;
   const CheckResult result = run(fake);
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   EXPECT_EQ(result.reason,
@@ -307,7 +336,6 @@ TEST(GradsCheck, FailsWhereTheFullShapeIsNotTheReferences) {
   FakeTrial fake = make_trial({1, 1});
   Shard& shard = fake.gradient(0, 0, kNorm);
   shard.full_shape = shard.local_shape = {2, 4};
-  shard.slice.runs = {{.local = 0, .global = 0, .count = 2}};
   EXPECT_EQ(run(fake).reason, std::string(kNorm) + ": another full shape than the reference's");
 }
 

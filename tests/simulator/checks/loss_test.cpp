@@ -22,7 +22,7 @@ TEST(LossCheck, PassesAndCountsByTheLayout) {
     const CheckResult result = run(make_trial(layout));
     EXPECT_EQ(result.verdict, CheckVerdict::kPass) << result.reason;
     const std::int64_t world = layout.tp * layout.dp;
-    EXPECT_EQ(result.expected, 2 * (12 * (3 * layout.tp - 1) + 2 * world - 1));
+    EXPECT_EQ(result.expected, 2 * (12 * (3 * layout.tp - 1) + 2 * (2 * world - 1) + world));
     EXPECT_EQ(result.compared, result.expected);
   }
 }
@@ -30,8 +30,8 @@ TEST(LossCheck, PassesAndCountsByTheLayout) {
 TEST(LossCheck, NamesMicroBatchRanksAndFactor) {
   FakeTrial fake = make_trial({2, 3});
   // dp rank 1 holds micro-batches 1, 4, 7, 10.
-  fake.step(2, 0).losses[1].loss *= 2.0;
-  fake.step(3, 0).losses[1].loss *= 2.0;
+  fake.step(2, 0).losses[1].loss_sum *= 2.0;
+  fake.step(3, 0).losses[1].loss_sum *= 2.0;
   const CheckResult result = run(fake);
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   ASSERT_EQ(result.failures.size(), 1U);
@@ -43,7 +43,7 @@ TEST(LossCheck, NamesMicroBatchRanksAndFactor) {
 
 TEST(LossCheck, FindsRanksOfOneMicroBatchThatDisagreeByOneBit) {
   FakeTrial fake = make_trial({2, 1});
-  double& loss = fake.step(1, 1).losses[5].loss;
+  double& loss = fake.step(1, 1).losses[5].loss_sum;
   loss = std::nextafter(loss, 100.0);
   const CheckResult result = run(fake);
   ASSERT_EQ(result.failures.size(), 1U);
@@ -55,7 +55,7 @@ TEST(LossCheck, FindsRanksOfOneMicroBatchThatDisagreeByOneBit) {
 TEST(LossCheck, TellsABitwiseFailureBeforeALargerErrorThatPasses) {
   FakeTrial fake = make_trial({2, 1});
   fake.oracle.steps[0].loss *= 1.0 + 1e-12;
-  double& loss = fake.step(1, 0).losses[5].loss;
+  double& loss = fake.step(1, 0).losses[5].loss_sum;
   loss = std::nextafter(loss, 100.0);
   const CheckResult result = run(fake);
   EXPECT_EQ(result.failures.size(), 1U);
@@ -73,13 +73,57 @@ TEST(LossCheck, FindsAGlobalLossThatIsWrongOnOneRank) {
   EXPECT_EQ(result.failures[1].where, "global loss across ranks");
 }
 
-TEST(LossCheck, FindsAWrongNumberOfTargets) {
+TEST(LossCheck, FindsAReportedLossThatIsWrongOnEveryRank) {
   FakeTrial fake = make_trial({1, 3});
-  fake.step(0, 0).losses[0].targets += 2;
+  fake.on_all_ranks(0, [](StepResult& step) { step.reported_loss *= 3.0; });
   const CheckResult result = run(fake);
   ASSERT_EQ(result.failures.size(), 1U);
-  EXPECT_EQ(result.failures[0].where, "micro-batch 0: 3 targets, expected 1");
-  EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{0}));
+  EXPECT_EQ(result.failures[0].where, "reported loss");
+  EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(result.failures[0].hint, "x3 = dp");
+}
+
+TEST(LossCheck, HoldsTheReportedLossAgainstAllLossSumsOverAllTargets) {
+  FakeTrial fake = make_trial({1, 1});
+  const sim::OracleStep& step = fake.oracle.steps[0];
+  double mean_of_means = 0.0;
+  for (const double loss : step.micro_batch_losses) mean_of_means += loss / 12.0;
+  ASSERT_GT(std::abs(mean_of_means - fake.step(0, 0).reported_loss), 1e-3);
+  fake.step(0, 0).reported_loss = mean_of_means;
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].where, "reported loss");
+}
+
+TEST(LossCheck, FindsAReportedLossThatDiffersByOneBitOnOneRank) {
+  FakeTrial fake = make_trial({1, 3});
+  double& loss = fake.step(2, 1).reported_loss;
+  loss = std::nextafter(loss, 100.0);
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].where, "reported loss across ranks (step 1)");
+  EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{0, 2}));
+}
+
+TEST(LossCheck, FindsAReportedNumberOfTargetsThatIsOffByOne) {
+  FakeTrial fake = make_trial({1, 3});
+  fake.step(1, 0).reported_targets += 1;
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].where, "reported targets");
+  EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{1}));
+  EXPECT_EQ(result.failures[0].error, 1.0);
+  EXPECT_EQ(result.failures[0].bound, 0.0);
+}
+
+TEST(LossCheck, FindsAWrongNumberOfTargets) {
+  FakeTrial fake = make_trial({1, 3});
+  fake.step(0, 0).losses[0].targets += 6;
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 2U);
+  EXPECT_EQ(result.failures[0].where, "micro-batch 0") << "its sum is divided by that number";
+  EXPECT_EQ(result.failures[1].where, "micro-batch 0: 7 targets, expected 1");
+  EXPECT_EQ(numbers_of(result.failures[1].ranks), (std::vector<int>{0}));
 }
 
 TEST(LossCheck, GivesNoRatioThatNoSizeExplains) {

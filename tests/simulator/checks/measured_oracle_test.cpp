@@ -51,6 +51,9 @@ TEST(MeasuredOracle, AllowsALossEightTimesWhatTheSingleDeviceIsOff) {
   EXPECT_NEAR(measures.micro_batch_loss_bounds[3] * reference.micro_batch_losses[3], 8e-6, 1e-12);
   EXPECT_EQ(measures.micro_batch_loss_bounds[4], 0.0);
   EXPECT_NEAR(measures.loss_bound * reference.loss, 8e-7, 1e-13);
+  // Micro-batch 3 has 4 targets of 33.
+  EXPECT_NEAR(
+      measures.reported_loss_bound * sim::reported_loss(reference), 8e-6 * 4.0 / 33.0, 1e-12);
 }
 
 TEST(MeasuredOracle, AllowsALossThatIsRightByLuckWhatItsLogitsAreOff) {
@@ -63,7 +66,18 @@ TEST(MeasuredOracle, AllowsALossThatIsRightByLuckWhatItsLogitsAreOff) {
               8e-5,
               1e-10);
   EXPECT_NEAR(measures.loss_bound * fake.oracle.steps[0].loss, 8e-5, 1e-10);
+  EXPECT_NEAR(measures.reported_loss_bound * sim::reported_loss(fake.oracle.steps[0]), 8e-5, 1e-10);
   EXPECT_EQ(measures.micro_batch_loss_bounds[5], 0.0) << "nothing there has a target";
+}
+
+TEST(MeasuredOracle, ReportsAllLossSumsOverAllTargets) {
+  sim::OracleStep step;
+  step.micro_batch_losses = {3.0, 0.0, 6.0};
+  step.targets = {2, 0, 1};
+  EXPECT_EQ(sim::reported_loss(step), 4.0);
+  step.micro_batch_losses = {0.0, 0.0, 0.0};
+  step.targets = {0, 0, 0};
+  EXPECT_EQ(sim::reported_loss(step), 0.0);
 }
 
 TEST(MeasuredOracle, AllowsTheGradientNormWhatItsTensorsAreOff) {

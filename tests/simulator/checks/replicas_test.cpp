@@ -20,11 +20,13 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 CheckResult run(const FakeTrial& fake) { return check_replicas(fake.trial, fake.measured()); }
 
 TEST(ReplicasCheck, PassesAndCountsByTheLayout) {
-  for (const FakeLayout layout : {FakeLayout{2, 1}, {1, 3}, {2, 3}, {8, 2}}) {
+  for (const FakeLayout layout :
+       {FakeLayout{2, 1}, {1, 3}, {2, 3}, {8, 2}, {.cp = 2}, {.tp = 2, .dp = 3, .cp = 2}}) {
     const CheckResult result = run(make_trial(layout));
     EXPECT_EQ(result.verdict, CheckVerdict::kPass) << result.reason;
-    const std::int64_t world = layout.tp * layout.dp;
-    const std::int64_t cut = layout.tp == 1 ? world - 1 : layout.tp * (layout.dp - 1);
+    const std::int64_t copies = layout.cp * layout.dp;
+    const std::int64_t world = layout.tp * copies;
+    const std::int64_t cut = layout.tp == 1 ? world - 1 : layout.tp * (copies - 1);
     // Steps, gradients and parameters, one tensor on all ranks and three that tp cuts.
     EXPECT_EQ(result.expected, 2 * 2 * (world - 1 + 3 * cut));
     EXPECT_EQ(result.compared, result.expected);
@@ -49,6 +51,16 @@ TEST(ReplicasCheck, NamesTheRankThatDiffersByOneBit) {
   EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{3}));
   EXPECT_EQ(result.failures[0].bound, 0.0);
   EXPECT_GT(result.failures[0].error, 0.0);
+}
+
+TEST(ReplicasCheck, FindsACpRankWhoseParametersDiffer) {
+  FakeTrial fake = make_trial({.tp = 2, .cp = 3});
+  double& value = fake.parameter(5, 0, kFc2).values[3];
+  value = std::nextafter(value, 10.0);
+  const CheckResult result = run(fake);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].where, std::string(kFc2) + " (parameter)");
+  EXPECT_EQ(numbers_of(result.failures[0].ranks), (std::vector<int>{5}));
 }
 
 TEST(ReplicasCheck, NamesAllRanksWhereNoMajorityAgrees) {
@@ -105,9 +117,10 @@ TEST(ReplicasCheck, ComparesElementsWhereReplicasLayThemOutUnlike) {
   FakeTrial fake = make_trial({1, 3});
   Shard& shard = fake.gradient(1, 0, kNorm);
   std::swap(shard.values[0], shard.values[1]);
-  shard.slice.runs = {{.local = 1, .global = 0, .count = 1},
-                      {.local = 0, .global = 1, .count = 1},
-                      {.local = 2, .global = 2, .count = 6}};
+  shard.slices = {{.dim = 0,
+                   .runs = {{.local = 1, .global = 0, .count = 1},
+                            {.local = 0, .global = 1, .count = 1},
+                            {.local = 2, .global = 2, .count = 6}}}};
   EXPECT_EQ(run(fake).verdict, CheckVerdict::kPass);
   // Now the bytes are equal, and the elements are not.
   std::swap(shard.values[0], shard.values[1]);
@@ -126,7 +139,7 @@ TEST(ReplicasCheck, FailsWhereARankHoldsThePartOfAnother) {
 
 TEST(ReplicasCheck, FailsWherePartsOverlapWithoutBeingEqual) {
   FakeTrial fake = make_trial({2, 1});
-  fake.gradient(1, 0, kNorm).slice.runs[0].count = 7;
+  fake.gradient(1, 0, kNorm).slices = {{.dim = 0, .runs = {{.count = 7}}}};
   const CheckResult result = run(fake);
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   EXPECT_EQ(result.reason,

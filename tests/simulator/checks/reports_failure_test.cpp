@@ -60,7 +60,7 @@ std::vector<Plant> plants_in_values() {
        "loss of a micro-batch",
        precise(),
        [](FakeTrial& fake) {
-         for (int rank : {2, 3}) fake.step(rank, 1).losses[0].loss *= 2.0;
+         for (int rank : {2, 3}) fake.step(rank, 1).losses[0].loss_sum *= 2.0;
        }},
       {"loss",
        "global loss",
@@ -74,6 +74,16 @@ std::vector<Plant> plants_in_values() {
        "number of targets",
        precise(),
        [](FakeTrial& fake) { ++fake.step(3, 1).losses[0].targets; }},
+      {"loss",
+       "reported loss",
+       precise(),
+       [](FakeTrial& fake) {
+         fake.on_all_ranks(1, [](StepResult& step) { step.reported_loss *= 2.0; });
+       }},
+      {"loss",
+       "reported number of targets",
+       precise(),
+       [](FakeTrial& fake) { ++fake.step(3, 1).reported_targets; }},
       {"activations",
        "an activation",
        precise(),
@@ -227,9 +237,11 @@ TEST(ReportsFailure, EveryBuiltCheckHasAPlantedViolation) {
 
 TEST(ReportsFailure, ThePlantedCheckAndNoOtherFails) {
   for (const Plant& plant : all_plants()) {
-    FakeTrial fake = make_trial({2, 2}, plant.recipe);
-    plant.plant(fake);
-    EXPECT_EQ(failing_checks(fake), Names{plant.check}) << plant.check << ": " << plant.judged;
+    for (const std::int64_t cp : {1, 2}) {
+      FakeTrial fake = make_trial({.tp = 2, .dp = 2, .cp = cp}, plant.recipe);
+      plant.plant(fake);
+      EXPECT_EQ(failing_checks(fake), Names{plant.check}) << plant.check << ": " << plant.judged;
+    }
   }
 }
 

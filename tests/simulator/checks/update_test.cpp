@@ -265,7 +265,7 @@ TEST(UpdateCheck, FailsWithoutInitialParameters) {
 
 TEST(UpdateCheck, FailsWhereNobodyHoldsSomeElements) {
   FakeTrial fake = make_trial({2, 1});
-  named(fake.step(1, 0).gradients, kFc1).slice.runs[0].count -= 1;
+  named(fake.step(1, 0).gradients, kFc1).slices[0].runs[0].count -= 1;
   const CheckResult result = run(fake);
   EXPECT_EQ(result.verdict, CheckVerdict::kFail);
   EXPECT_EQ(result.reason,
