@@ -84,12 +84,13 @@ TEST(RankResultBytes, KeepEachOfSeveralCutsOfAShard) {
 
 TEST(RankResultBytes, TellEveryScalarOfAStepApart) {
   RankResult sent;
-  sent.steps.push_back({.loss = 1.0,
-                        .reported_loss = 2.0,
-                        .reported_targets = 3,
-                        .gradient_norm = 4.0,
-                        .gradient_zeros = 5,
-                        .parameter_norm = 6.0});
+  StepResult& step = sent.steps.emplace_back();
+  step.loss = 1.0;
+  step.reported_loss = 2.0;
+  step.reported_targets = 3;
+  step.gradient_norm = 4.0;
+  step.gradient_zeros = 5;
+  step.parameter_norm = 6.0;
   const StepResult received = rank_result_from_bytes(to_bytes(sent)).steps.at(0);
   EXPECT_EQ(received.loss, 1.0);
   EXPECT_EQ(received.reported_loss, 2.0);
