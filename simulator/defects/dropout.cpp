@@ -1,6 +1,7 @@
 // Dropout's random streams: shared where they must differ, and apart where they must not.
 #include "simulator/defects/conditions.h"
 #include "simulator/defects/rows.h"
+#include "simulator/defects/trial_setup.h"
 
 namespace lockstep::sim {
 namespace {
