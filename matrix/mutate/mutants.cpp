@@ -50,7 +50,9 @@ MutationPlan plan_mutation(std::span<const NamedCase> cases, std::vector<sim::De
       plan.roles.push_back(
           {.clean = clean,
            .row = row,
-           .traits = {.is_unchanged = is_unchanged, .is_visible = conditions[row].holds(one.c)}});
+           .traits = {.is_unchanged = is_unchanged,
+                      // Conditions are of training: an evaluation has nothing that they speak of.
+                      .is_visible = !one.c.recipe.forward_only && conditions[row].holds(one.c)}});
     }
   }
   return plan;

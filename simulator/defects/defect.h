@@ -21,7 +21,8 @@ struct Defect {
   std::string id;
   std::string source;        // public report, or where the mechanism is told
   std::string summary;       // the mechanism in one sentence
-  std::string visible_when;  // where some check must fail: an expression over the case's fields
+  // Where some check must fail: an expression over the fields of a case that trains.
+  std::string visible_when;
   void (*edit)(const Case&, TrialSetup&);
 };
 
