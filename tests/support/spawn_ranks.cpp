@@ -25,9 +25,10 @@ Tensor TestRank::empty(std::int64_t count, DType dtype) const {
 Layout layout_of(const LayoutSizes& sizes) {
   Layout layout{};
   layout.tp = sizes.tp;
+  layout.cp = sizes.cp;
   layout.dp = sizes.dp;
   layout.pp = sizes.pp;
-  layout.cp = layout.vpp = layout.ep = layout.etp = 1;
+  layout.vpp = layout.ep = layout.etp = 1;
   return layout;
 }
 

@@ -30,6 +30,7 @@ struct TestRank {
 
 struct LayoutSizes {
   int tp = 1;
+  int cp = 1;
   int dp = 1;
   int pp = 1;
 };

@@ -144,6 +144,37 @@ TEST(Mesh, EachKindCoversEachRankOnce) {
   }
 }
 
+TEST(Mesh, HierarchicalContextGroupsAreRunsOfACpGroupAndWhatLiesAcrossThem) {
+  Layout layout = layout_of({.tp = 2, .cp = 4, .dp = 2});
+  layout.etp = 2;
+  layout.cp_comm = CpComm::kAllToAllP2p;
+  layout.cp_inner = 2;
+  const Mesh mesh(layout);
+  EXPECT_EQ(lists(mesh, GroupKind::kCp), "[0 2 4 6][1 3 5 7][8 10 12 14][9 11 13 15]");
+  EXPECT_EQ(lists(mesh, GroupKind::kCpInner), "[0 2][4 6][1 3][5 7][8 10][12 14][9 11][13 15]");
+  EXPECT_EQ(lists(mesh, GroupKind::kCpOuter), "[0 4][2 6][1 5][3 7][8 12][10 14][9 13][11 15]");
+  EXPECT_EQ(mesh.group_of(GroupKind::kCpOuter, {13})->rank_of({13}), GroupRank{1});
+}
+
+TEST(Mesh, InnerGroupsAndRingsMayDifferInSize) {
+  Layout layout = layout_of({.cp = 6});
+  layout.cp_comm = CpComm::kAllToAllP2p;
+  layout.cp_inner = 3;
+  EXPECT_EQ(lists(Mesh(layout), GroupKind::kCpInner), "[0 1 2][3 4 5]");
+  EXPECT_EQ(lists(Mesh(layout), GroupKind::kCpOuter), "[0 3][1 4][2 5]");
+}
+
+TEST(Mesh, WhereCpIsNotSplitEachRankIsAloneInItsInnerAndOuterGroup) {
+  for (const CpComm comm : {CpComm::kP2p, CpComm::kAllGather, CpComm::kAllToAll}) {
+    Layout layout = layout_of({.cp = 4});
+    layout.cp_comm = comm;
+    layout.cp_inner = 2;
+    for (const GroupKind kind : {GroupKind::kCpInner, GroupKind::kCpOuter}) {
+      EXPECT_EQ(lists(Mesh(layout), kind), "[0][1][2][3]") << name_of(kind);
+    }
+  }
+}
+
 TEST(Mesh, AMiddleStageIsInNoEmbeddingGroup) {
   const Mesh mesh(layout_of({.pp = 3}));
   EXPECT_EQ(mesh.group_of(GroupKind::kEmbedding, {1}), nullptr);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/ops/elementwise.h"
+#include "core/ops/host.h"
 #include "tests/support/op_fixture.h"
 #include "tests/support/rank_fixture.h"
 
@@ -32,6 +33,9 @@ bool takes_a_shared_value(MappingKind kind) {
     case MappingKind::kGatherRows:
     case MappingKind::kGatherRowsSlice:
     case MappingKind::kReduceScatterRows:
+    case MappingKind::kGatherKeys:
+    case MappingKind::kTokensToHeads:
+    case MappingKind::kHeadsToTokens:
       return false;
   }
   return false;
@@ -51,6 +55,9 @@ bool gives_a_shared_value(MappingKind kind) {
     case MappingKind::kGatherLastReduce:
     case MappingKind::kGatherRows:
     case MappingKind::kReduceScatterRows:
+    case MappingKind::kGatherKeys:
+    case MappingKind::kTokensToHeads:
+    case MappingKind::kHeadsToTokens:
       return false;
   }
   return false;
@@ -61,13 +68,20 @@ struct Products {
   double backward = 0.0;  // <x, A^T y>
 };
 
-Products products_of(MappingKind kind, int tp) {
-  std::vector<double> forward(static_cast<std::size_t>(tp));
-  std::vector<double> backward(static_cast<std::size_t>(tp));
-  const auto report = spawn_contexts(layout_of({.tp = tp}), [&](const RankContext& context) {
+bool is_over_cp(MappingKind kind) {
+  return kind == MappingKind::kGatherKeys || kind == MappingKind::kTokensToHeads ||
+         kind == MappingKind::kHeadsToTokens;
+}
+
+Products products_of(MappingKind kind, int size) {
+  std::vector<double> forward(static_cast<std::size_t>(size));
+  std::vector<double> backward(static_cast<std::size_t>(size));
+  const Layout layout = is_over_cp(kind) ? layout_of({.cp = size}) : layout_of({.tp = size});
+  const auto report = spawn_contexts(layout, [&](const RankContext& context) {
     const auto rank = static_cast<std::uint64_t>(context.rank.value);
     const Mapping& mapping = context.mappings.of(kind);
-    const CollectiveSite site{.group = GroupKind::kTp, .label = "test.adjoint"};
+    const GroupKind group = is_over_cp(kind) ? GroupKind::kCp : GroupKind::kTp;
+    const CollectiveSite site{.group = group, .label = "test.adjoint"};
     const Tensor x =
         known_tensor(context, {12, 24}, kForwardStream + (takes_a_shared_value(kind) ? 0 : rank));
     const Tensor ax = mapping.forward(context, site, x);
@@ -80,7 +94,7 @@ Products products_of(MappingKind kind, int tp) {
   });
   EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
   Products products;
-  for (int rank = 0; rank < tp; ++rank) {
+  for (int rank = 0; rank < size; ++rank) {
     const auto index = static_cast<std::size_t>(rank);
     if (rank == 0 || !gives_a_shared_value(kind)) products.forward += forward[index];
     if (rank == 0 || !takes_a_shared_value(kind)) products.backward += backward[index];
@@ -92,10 +106,10 @@ class EachMapping : public testing::TestWithParam<int> {};
 
 TEST_P(EachMapping, HasItsAdjointAsBackward) {
   const auto kind = static_cast<MappingKind>(GetParam());
-  for (const int tp : {1, 2, 3, 4}) {
-    const Products products = products_of(kind, tp);
+  for (const int size : {1, 2, 3, 4}) {
+    const Products products = products_of(kind, size);
     EXPECT_NE(products.forward, 0.0);
-    EXPECT_NEAR(products.forward, products.backward, 1e-11) << "tp " << tp;
+    EXPECT_NEAR(products.forward, products.backward, 1e-11) << size << " ranks";
   }
 }
 
@@ -118,6 +132,9 @@ TEST(Mappings, TextNamesEachEntry) {
             "mapping.gather_rows = gather_rows\n"
             "mapping.gather_rows_slice = gather_rows_slice\n"
             "mapping.reduce_scatter_rows = reduce_scatter_rows\n"
+            "mapping.gather_keys = identity\n"
+            "mapping.tokens_to_heads = identity\n"
+            "mapping.heads_to_tokens = identity\n"
             "mapping.enter = copy\n"
             "mapping.leave = reduce\n"
             "row bias after leaving\n");
@@ -129,6 +146,48 @@ TEST(Mappings, TextNamesEachEntry) {
   layout.sp = false;
   layout.tp = 1;
   EXPECT_EQ(plan_mappings(layout).of(MappingKind::kCopy).name, "identity");
+}
+
+TEST(Mappings, ThoseOverCpAndThoseOverTpAreSwitchedApart) {
+  const std::string text = to_text(plan_mappings(layout_of({.cp = 2})));
+  EXPECT_NE(text.find("mapping.copy = identity\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("mapping.gather_keys = gather_keys\n"
+                      "mapping.tokens_to_heads = tokens_to_heads\n"
+                      "mapping.heads_to_tokens = heads_to_tokens\n"),
+            std::string::npos)
+      << text;
+}
+
+// Columns 0 to 3 of rank r's two tokens: 100 r + 10 token + column.
+std::vector<double> tokens_of(int r) {
+  std::vector<double> values;
+  for (int token = 0; token < 2; ++token) {
+    for (int column = 0; column < 4; ++column) values.push_back(100 * r + 10 * token + column);
+  }
+  return values;
+}
+
+TEST(Mappings, TokensAreExchangedForHeadsInTheOrderOfRanksAndBack) {
+  const Layout layout = layout_of({.tp = 2, .cp = 2});
+  const auto report = spawn_contexts(layout, [](const RankContext& context) {
+    const int r = context.group_rank(GroupKind::kCp).value;
+    const Tensor x = reals_from_host(context.ops, DType::kF64, tokens_of(r), {2, 4}, "test");
+    const CollectiveSite site{.group = GroupKind::kCp, .label = "a"};
+    const Mapping& mapping = context.mappings.of(MappingKind::kTokensToHeads);
+    const Tensor heads = mapping.forward(context, site, x);
+    EXPECT_EQ(heads.shape, (Shape{4, 2}));
+    std::vector<double> expected;
+    for (const int token : {0, 10, 100, 110}) {
+      expected.push_back(token + 2 * r);
+      expected.push_back(token + 2 * r + 1);
+    }
+    EXPECT_EQ(test::values_of(heads), expected);
+    const Tensor back =
+        context.mappings.of(MappingKind::kHeadsToTokens).forward(context, site, heads);
+    EXPECT_EQ(back.shape, x.shape);
+    EXPECT_EQ(test::values_of(back), tokens_of(r));
+  });
+  EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
 }
 
 TEST(Mappings, ASitesLabelsNameMappingAndModule) {
