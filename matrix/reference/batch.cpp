@@ -25,6 +25,17 @@ double weight_of_target(LossNorm norm, const Batch& batch, std::size_t micro_bat
   throw InternalError("unknown loss normalisation");
 }
 
+// Places of a sample's tokens in its documents.
+void add_places(const Case& c, std::int64_t step, std::int64_t sample, Batch& batch) {
+  std::vector<std::int64_t> starts = document_starts(c, step, sample);
+  starts.push_back(c.recipe.seq);
+  for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
+    for (std::int64_t s = starts[i]; s < starts[i + 1]; ++s) {
+      batch.places_T.push_back(s - starts[i]);
+    }
+  }
+}
+
 }  // namespace
 
 void weigh_targets(LossNorm norm, Batch& batch) {
@@ -50,12 +61,14 @@ Batch make_batch(const Case& c, std::int64_t step) {
   const Recipe& recipe = c.recipe;
   Batch batch;
   batch.tokens_a_micro_batch = recipe.micro_batch * recipe.seq;
+  batch.first_token = first_token_of(c, step, 0);
   for (std::int64_t sample = 0; sample < recipe.global_batch; ++sample) {
     for (std::int64_t position = 0; position < recipe.seq; ++position) {
       batch.inputs_T.push_back(token(c, step, sample, position));
       batch.labels_T.push_back(token(c, step, sample, position + 1));
       batch.is_target_T.push_back(is_target(c, step, sample, position));
     }
+    add_places(c, step, sample, batch);
   }
   weigh_targets(recipe.loss_norm, batch);
   return batch;

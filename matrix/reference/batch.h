@@ -16,6 +16,8 @@ struct Batch {
   std::vector<double> weight_T;           // of each token's loss in the objective, 0 off target
   std::vector<std::int64_t> targets_G;    // by global micro-batch
   std::int64_t tokens_a_micro_batch = 0;  // so token t belongs to micro-batch t / this
+  std::vector<std::int64_t> places_T;  // of each token in its document; empty: a document a sample
+  std::int64_t first_token = 0;        // number of token 0 among those of all steps
 };
 
 // Draws the case's tokens of a step.

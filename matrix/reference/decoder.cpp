@@ -1,4 +1,4 @@
-// x0 = E[token]; every layer adds its attention and its MLP; logits = norm(x) woutᵀ.
+// x0 = D E[token]; every layer adds its attention and its MLP; logits = norm(x) woutᵀ.
 #include "matrix/reference/decoder.h"
 
 #include <algorithm>
@@ -13,6 +13,7 @@ namespace lockstep::matrix {
 namespace {
 
 constexpr const char* kEmbedding = "embedding.word_embeddings.weight";
+constexpr const char* kEmbeddingSite = "embedding";
 constexpr const char* kFinalNorm = "decoder.final_layernorm.";
 
 const char* head_name(const Model& model) {
@@ -23,7 +24,7 @@ const char* head_name(const Model& model) {
 // embedding's.
 struct Decoder {
   const Case& c;
-  AttentionSetting setting;
+  LayerSetting setting;
   std::vector<Layer> layers;
   std::span<const double> embedding_VH;
   NormWeights final_norm;
@@ -36,7 +37,7 @@ struct Decoder {
 Decoder make_decoder(const Case& c, const Tensors& parameters, Tensors& gradients) {
   const Model& model = c.model;
   Decoder decoder{.c = c,
-                  .setting = attention_setting(c),
+                  .setting = layer_setting(c),
                   .layers = {},
                   .embedding_VH = values_of(parameters, kEmbedding),
                   .final_norm = norm_weights(model, parameters, kFinalNorm),
@@ -51,39 +52,88 @@ Decoder make_decoder(const Case& c, const Tensors& parameters, Tensors& gradient
   return decoder;
 }
 
-// Forward and backward of one micro-batch. Adds to the gradients, appends to the activations;
-// returns its tokens' losses.
+// One micro-batch of a batch.
+struct MicroBatch {
+  std::int64_t first_token;  // in the batch
+  std::span<const std::int64_t> inputs_T;
+  std::span<const std::int64_t> places_T;
+};
+
+// What the backward reads again.
+struct DecoderSaved {
+  std::vector<LayerSaved> layers;
+  NormResult last;
+};
+
+// Returns the logits.
+Matrix forward(const Decoder& decoder,
+               const MicroBatch& micro_batch,
+               Pass& pass,
+               DecoderSaved& saved) {
+  Matrix x_TH = embed(micro_batch.inputs_T, decoder.embedding_VH, decoder.c.model.hidden_size);
+  pass.drop(kEmbeddingSite, x_TH);
+  pass.trace.record("embedding", x_TH);
+  for (const Layer& layer : decoder.layers) saved.layers.push_back(layer.forward(x_TH, pass));
+  saved.last = norm(x_TH, decoder.final_norm);
+  pass.trace.record("decoder.final_layernorm", saved.last.y_TH);
+  Matrix logits_TV = linear(saved.last.y_TH, decoder.output_layer);
+  pass.trace.record("output_layer", logits_TV);
+  return logits_TV;
+}
+
+// Adds to the gradients.
+void backward(const Decoder& decoder,
+              const MicroBatch& micro_batch,
+              const Pass& pass,
+              const DecoderSaved& saved,
+              const Matrix& dlogits_TV) {
+  const Matrix dy_TH = linear_backward(
+      dlogits_TV, saved.last.y_TH, decoder.output_layer, decoder.output_layer_gradients);
+  Matrix dx_TH = norm_backward(dy_TH, saved.last, decoder.final_norm, decoder.final_norm_gradients);
+  for (std::size_t i = decoder.layers.size(); i-- > 0;) {
+    decoder.layers[i].backward(dx_TH, pass, saved.layers[i]);
+  }
+  pass.drop(kEmbeddingSite, dx_TH);
+  add_embedding_gradient(dx_TH, micro_batch.inputs_T, decoder.embedding_gradient_VH);
+}
+
+// Adds to the gradients, appends to the activations; returns its tokens' losses.
 std::vector<double> run_micro_batch(const Decoder& decoder,
                                     const Batch& batch,
-                                    std::int64_t first_token,
+                                    const MicroBatch& micro_batch,
                                     BatchResult& result) {
-  const Case& c = decoder.c;
-  const std::span<const std::int64_t> tokens_T =
-      std::span(batch.inputs_T)
-          .subspan(static_cast<std::size_t>(first_token),
-                   static_cast<std::size_t>(batch.tokens_a_micro_batch));
-  Trace trace(c.recipe.seq);
-  Matrix x_TH = embed(tokens_T, decoder.embedding_VH, c.model.hidden_size);
-  trace.record("embedding", x_TH);
-  std::vector<LayerSaved> saved;
-  for (const Layer& layer : decoder.layers) {
-    saved.push_back(layer.forward(x_TH, decoder.setting, trace));
-  }
-  const NormResult last = norm(x_TH, decoder.final_norm);
-  trace.record("decoder.final_layernorm", last.y_TH);
-  const Matrix logits_TV = linear(last.y_TH, decoder.output_layer);
-  trace.record("output_layer", logits_TV);
-  result.activations.push_back(trace.take());
-
-  CrossEntropy loss = cross_entropy(logits_TV, batch, first_token, c.recipe.label_smoothing);
-  const Matrix dy_TH = linear_backward(
-      loss.dlogits_TV, last.y_TH, decoder.output_layer, decoder.output_layer_gradients);
-  Matrix dx_TH = norm_backward(dy_TH, last, decoder.final_norm, decoder.final_norm_gradients);
-  for (std::size_t i = decoder.layers.size(); i-- > 0;) {
-    decoder.layers[i].backward(dx_TH, decoder.setting, saved[i]);
-  }
-  add_embedding_gradient(dx_TH, tokens_T, decoder.embedding_gradient_VH);
+  const Recipe& recipe = decoder.c.recipe;
+  Pass pass{.setting = decoder.setting,
+            .first_token = batch.first_token + micro_batch.first_token,
+            .places_T = micro_batch.places_T,
+            .trace = Trace(recipe.seq)};
+  DecoderSaved saved;
+  const Matrix logits_TV = forward(decoder, micro_batch, pass, saved);
+  result.activations.push_back(pass.trace.take());
+  CrossEntropy loss =
+      cross_entropy(logits_TV, batch, micro_batch.first_token, recipe.label_smoothing);
+  if (!recipe.forward_only) backward(decoder, micro_batch, pass, saved, loss.dlogits_TV);
   return std::move(loss.losses_T);
+}
+
+// A document a sample where the batch does not say otherwise.
+std::vector<std::int64_t> places_of(const Batch& batch, std::int64_t seq) {
+  if (!batch.places_T.empty()) return batch.places_T;
+  std::vector<std::int64_t> places_T;
+  for (std::size_t t = 0; t < batch.inputs_T.size(); ++t) {
+    places_T.push_back(static_cast<std::int64_t>(t) % seq);
+  }
+  return places_T;
+}
+
+// A document's places count from 0 one by one, and every sample begins one.
+bool are_places(std::span<const std::int64_t> places_T, std::int64_t seq) {
+  for (std::size_t t = 0; t < places_T.size(); ++t) {
+    if (places_T[t] == 0) continue;
+    const bool begins_sample = static_cast<std::int64_t>(t) % seq == 0;
+    if (begins_sample || places_T[t] != places_T[t - 1] + 1) return false;
+  }
+  return true;
 }
 
 void check_batch(const Case& c, const Batch& batch) {
@@ -92,6 +142,10 @@ void check_batch(const Case& c, const Batch& batch) {
       batch.tokens_a_micro_batch == tokens &&
           batch.inputs_T.size() == batch.targets_G.size() * static_cast<std::size_t>(tokens),
       "a batch of the reference does not hold the case's micro-batches");
+  LOCKSTEP_CHECK(batch.places_T.empty() || batch.places_T.size() == batch.inputs_T.size(),
+                 "a batch of the reference does not place all its tokens");
+  LOCKSTEP_CHECK(are_places(batch.places_T, c.recipe.seq),
+                 "documents of the reference's batch do not count their tokens from 0");
 }
 
 }  // namespace
@@ -99,13 +153,18 @@ void check_batch(const Case& c, const Batch& batch) {
 BatchResult run_batch(const Case& c, const Batch& batch, const Tensors& parameters) {
   check_batch(c, batch);
   BatchResult result;
-  result.gradients = zeros_like(parameters);
+  if (!c.recipe.forward_only) result.gradients = zeros_like(parameters);
   const Decoder decoder = make_decoder(c, parameters, result.gradients);
+  const std::vector<std::int64_t> places_T = places_of(batch, c.recipe.seq);
   std::int64_t first_token = 0;
   for (const std::int64_t targets : batch.targets_G) {
     double loss_sum = 0.0;
     auto t = static_cast<std::size_t>(first_token);
-    for (const double loss : run_micro_batch(decoder, batch, first_token, result)) {
+    const auto count = static_cast<std::size_t>(batch.tokens_a_micro_batch);
+    const MicroBatch micro_batch{.first_token = first_token,
+                                 .inputs_T = std::span(batch.inputs_T).subspan(t, count),
+                                 .places_T = std::span(places_T).subspan(t, count)};
+    for (const double loss : run_micro_batch(decoder, batch, micro_batch, result)) {
       loss_sum += loss;
       result.objective += batch.weight_T[t++] * loss;
     }

@@ -15,7 +15,7 @@ namespace lockstep::matrix {
 NormWeights norm_weights(const Model& model, const Tensors& parameters, const std::string& prefix);
 NormGradients norm_gradients(Tensors& gradients, const std::string& prefix);
 
-AttentionSetting attention_setting(const Case& c);
+LayerSetting layer_setting(const Case& c);
 
 // What the backward reads again.
 struct LayerSaved {
@@ -29,13 +29,12 @@ class Layer {
   Layer(const Model& model, const Tensors& parameters, Tensors& gradients, std::int64_t number);
 
   // Turns the layer's input into its output.
-  LayerSaved forward(Matrix& x_TH, const AttentionSetting& setting, Trace& trace) const;
+  LayerSaved forward(Matrix& x_TH, Pass& pass) const;
 
   // Turns the gradient of the output into that of the input, and adds to the layer's gradients.
-  void backward(Matrix& dx_TH, const AttentionSetting& setting, const LayerSaved& saved) const;
+  void backward(Matrix& dx_TH, const Pass& pass, const LayerSaved& saved) const;
 
  private:
-  std::string prefix_;
   std::optional<AttentionWeights> attention_;
   AttentionGradients attention_gradients_;
   MlpWeights mlp_;

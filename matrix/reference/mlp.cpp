@@ -66,15 +66,16 @@ Matrix activation_backward(bool gated, const Matrix& dz_TF, const MlpSaved& save
 
 }  // namespace
 
-MlpSaved mlp(Matrix& x_TH, const MlpWeights& weights, const std::string& prefix, Trace& trace) {
+MlpSaved mlp(Matrix& x_TH, const MlpWeights& weights, Pass& pass) {
   MlpSaved saved;
   saved.norm = norm(x_TH, weights.norm);
   saved.a = linear(saved.norm.y_TH, weights.fc1);
   saved.sigmoid_TF = sigmoid(saved.a, weights.fc2.num_inputs());
   saved.z_TF = activation(is_gated(weights.kind), saved.a, saved.sigmoid_TF);
-  trace.record(prefix + "activation_func", saved.z_TF);
-  const Matrix out_TH = linear(saved.z_TF, weights.fc2);
-  trace.record(prefix + "linear_fc2", out_TH);
+  pass.trace.record(weights.prefix + "activation_func", saved.z_TF);
+  Matrix out_TH = linear(saved.z_TF, weights.fc2);
+  pass.trace.record(weights.prefix + "linear_fc2", out_TH);
+  pass.drop(weights.prefix + "linear_fc2", out_TH);
   add(x_TH, out_TH);
   return saved;
 }
@@ -82,8 +83,11 @@ MlpSaved mlp(Matrix& x_TH, const MlpWeights& weights, const std::string& prefix,
 void mlp_backward(Matrix& dx_TH,
                   const MlpSaved& saved,
                   const MlpWeights& weights,
+                  const Pass& pass,
                   const MlpGradients& gradients) {
-  const Matrix dz_TF = linear_backward(dx_TH, saved.z_TF, weights.fc2, gradients.fc2);
+  Matrix dout_TH = dx_TH;
+  pass.drop(weights.prefix + "linear_fc2", dout_TH);
+  const Matrix dz_TF = linear_backward(dout_TH, saved.z_TF, weights.fc2, gradients.fc2);
   const Matrix da = activation_backward(is_gated(weights.kind), dz_TF, saved);
   const Matrix dy_TH = linear_backward(da, saved.norm.y_TH, weights.fc1, gradients.fc1);
   // The residual branch keeps dx as it is.

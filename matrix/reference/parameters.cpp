@@ -32,6 +32,13 @@ class ParameterList {
     if (model_.bias) add_bias(prefix, outputs);
   }
 
+  // A logit of each query head.
+  void add_sink(const std::string& prefix) {
+    list_.push_back({.name = prefix + "softmax_offset",
+                     .shape = {model_.num_attention_heads},
+                     .kind = InitKind::kBias});
+  }
+
   std::vector<ParameterInfo> take() { return std::move(list_); }
 
  private:
@@ -52,6 +59,7 @@ void add_attention(const Model& model, const std::string& prefix, ParameterList&
     list.add_norm(prefix + "q_layernorm.", head_dim);
     list.add_norm(prefix + "k_layernorm.", head_dim);
   }
+  if (model.attention_sink) list.add_sink(prefix + "core_attention.");
   list.add_linear(prefix + "linear_proj.", model.hidden_size, model.num_attention_heads * head_dim);
 }
 

@@ -12,7 +12,8 @@
 
 namespace lockstep::matrix {
 
-// Trains the case's model on one device for its steps. The layout plays no part.
+// Trains the case's model on one device for its steps, or only evaluates it: then no step has
+// gradients or parameters. The layout plays no part.
 sim::Oracle compute_reference(const Case& c);
 
 // One step, counted from 0, from the given parameters in the order of the reference's list. What

@@ -19,16 +19,25 @@ Rotary::Rotary(double theta, std::int64_t seq, std::int64_t head_dim) : seq_(seq
   }
 }
 
-void Rotary::turn(Matrix& heads) const { turn_by(1.0, heads); }
+void Rotary::turn(Matrix& heads, std::span<const std::int64_t> places_T) const {
+  turn_by(1.0, heads, places_T);
+}
 
-void Rotary::turn_back(Matrix& gradients) const { turn_by(-1.0, gradients); }
+void Rotary::turn_back(Matrix& gradients, std::span<const std::int64_t> places_T) const {
+  turn_by(-1.0, gradients, places_T);
+}
 
-void Rotary::turn_by(double direction, Matrix& heads) const {
+void Rotary::turn_by(double direction,
+                     Matrix& heads,
+                     std::span<const std::int64_t> places_T) const {
   if (cosines_.empty()) return;
   const std::int64_t half = heads.columns / 2;
+  const std::int64_t heads_a_token = heads.rows / static_cast<std::int64_t>(places_T.size());
   for (std::int64_t row = 0; row < heads.rows; ++row) {
-    const double* cosines = cosines_.data() + row % seq_ * half;
-    const double* sines = sines_.data() + row % seq_ * half;
+    const std::int64_t sample = row / (seq_ * heads_a_token);
+    const std::int64_t place = places_T[static_cast<std::size_t>(sample * seq_ + row % seq_)];
+    const double* cosines = cosines_.data() + place * half;
+    const double* sines = sines_.data() + place * half;
     double* x1 = heads.row(row);
     double* x2 = x1 + half;
     for (std::int64_t i = 0; i < half; ++i) {

@@ -2,16 +2,25 @@
 #include "matrix/reference/self_attention.h"
 
 namespace lockstep::matrix {
+namespace {
 
-AttentionSaved self_attention(Matrix& x_TH,
-                              const AttentionSetting& setting,
-                              const AttentionWeights& weights,
-                              const std::string& prefix,
-                              Trace& trace) {
+CoreAttentionSetting core_setting(const AttentionWeights& weights, const Pass& pass) {
+  return {.sizes = pass.setting.sizes,
+          .sliding_window = pass.setting.sliding_window,
+          .sink_Q = weights.sink_Q,
+          .places_T = pass.places_T,
+          .first_token = pass.first_token,
+          .dropout = {pass.setting.dropout, weights.prefix + "core_attention"}};
+}
+
+}  // namespace
+
+AttentionSaved self_attention(Matrix& x_TH, const AttentionWeights& weights, Pass& pass) {
+  const LayerSetting& setting = pass.setting;
   AttentionSaved saved;
   saved.norm = norm(x_TH, weights.norm);
   const Matrix qkv = linear(saved.norm.y_TH, weights.qkv);
-  trace.record(prefix + "linear_qkv", qkv);
+  pass.trace.record(weights.prefix + "linear_qkv", qkv);
   saved.heads = split_heads(qkv, setting.sizes);
   if (setting.qk_norm) {
     saved.q_norm = norm(saved.heads.q, weights.q_norm);
@@ -19,25 +28,30 @@ AttentionSaved self_attention(Matrix& x_TH,
     saved.heads.q = saved.q_norm.y_TH;
     saved.heads.k = saved.k_norm.y_TH;
   }
-  setting.rotary.turn(saved.heads.q);
-  setting.rotary.turn(saved.heads.k);
-  saved.core = core_attention(saved.heads, setting.sizes);
-  trace.record(prefix + "core_attention", saved.core.out);
-  const Matrix out_TH = linear(saved.core.out, weights.proj);
-  trace.record(prefix + "linear_proj", out_TH);
+  setting.rotary.turn(saved.heads.q, pass.places_T);
+  setting.rotary.turn(saved.heads.k, pass.places_T);
+  saved.core = core_attention(saved.heads, core_setting(weights, pass));
+  pass.trace.record(weights.prefix + "core_attention", saved.core.out);
+  Matrix out_TH = linear(saved.core.out, weights.proj);
+  pass.trace.record(weights.prefix + "linear_proj", out_TH);
+  pass.drop(weights.prefix + "linear_proj", out_TH);
   add(x_TH, out_TH);
   return saved;
 }
 
 void self_attention_backward(Matrix& dx_TH,
                              const AttentionSaved& saved,
-                             const AttentionSetting& setting,
                              const AttentionWeights& weights,
+                             const Pass& pass,
                              const AttentionGradients& gradients) {
-  const Matrix dout = linear_backward(dx_TH, saved.core.out, weights.proj, gradients.proj);
-  Heads dheads = core_attention_backward(dout, saved.core, saved.heads, setting.sizes);
-  setting.rotary.turn_back(dheads.q);
-  setting.rotary.turn_back(dheads.k);
+  const LayerSetting& setting = pass.setting;
+  Matrix dout_TH = dx_TH;
+  pass.drop(weights.prefix + "linear_proj", dout_TH);
+  const Matrix dcore = linear_backward(dout_TH, saved.core.out, weights.proj, gradients.proj);
+  Heads dheads = core_attention_backward(
+      dcore, saved.core, saved.heads, core_setting(weights, pass), gradients.sink_Q);
+  setting.rotary.turn_back(dheads.q, pass.places_T);
+  setting.rotary.turn_back(dheads.k, pass.places_T);
   if (setting.qk_norm) {
     dheads.q = norm_backward(dheads.q, saved.q_norm, weights.q_norm, gradients.q_norm);
     dheads.k = norm_backward(dheads.k, saved.k_norm, weights.k_norm, gradients.k_norm);

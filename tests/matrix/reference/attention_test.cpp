@@ -28,6 +28,23 @@ constexpr HeadSizes kSizes{.seq = 6, .query_heads = 6, .groups = 2, .head_dim = 
 constexpr std::int64_t kSamples = 2;
 constexpr std::int64_t kColumns = (6 + 2 * 2) * 4;
 
+std::vector<std::int64_t> whole_samples(std::int64_t num_samples, std::int64_t seq) {
+  std::vector<std::int64_t> places_T;
+  for (std::int64_t t = 0; t < num_samples * seq; ++t) places_T.push_back(t % seq);
+  return places_T;
+}
+
+CoreAttention attention_of(const Matrix& qkv) {
+  const std::vector<std::int64_t> places_T = whole_samples(kSamples, kSizes.seq);
+  return core_attention(split_heads(qkv, kSizes),
+                        {.sizes = kSizes,
+                         .sliding_window = 0,
+                         .sink_Q = {},
+                         .places_T = places_T,
+                         .first_token = 0,
+                         .dropout = {{}, "none"}});
+}
+
 // linear_qkv's element: head `head` of the group's [q q q | k | v], of one token.
 double at(const Matrix& qkv, std::int64_t token, std::int64_t group, std::int64_t head, int i) {
   return qkv.row(token)[(group * 5 + head) * 4 + i];
@@ -60,7 +77,7 @@ TEST(ReferenceHeads, RefuseColumnsAndGroupsThatDoNotFit) {
 
 TEST(ReferenceAttention, IsTheSoftmaxOverPositionsUpToTheQuerys) {
   const Matrix qkv = random_matrix(kSamples * 6, kColumns);
-  const CoreAttention attention = core_attention(split_heads(qkv, kSizes), kSizes);
+  const CoreAttention attention = attention_of(qkv);
   ASSERT_EQ(attention.out.columns, 24);
   for (std::int64_t b = 0; b < kSamples; ++b) {
     for (std::int64_t h = 0; h < 6; ++h) {
@@ -91,7 +108,7 @@ TEST(ReferenceAttention, IsTheSoftmaxOverPositionsUpToTheQuerys) {
 TEST(ReferenceAttention, StaysFiniteForScoresWhoseExponentialOverflows) {
   Matrix qkv = random_matrix(kSamples * 6, kColumns);
   for (double& value : qkv.values) value *= 1e3;
-  for (const double value : core_attention(split_heads(qkv, kSizes), kSizes).out.values) {
+  for (const double value : attention_of(qkv).out.values) {
     EXPECT_TRUE(std::isfinite(value));
   }
 }
@@ -104,7 +121,8 @@ TEST(ReferenceRotary, TurnsEachPairOfHalvesByItsOwnAngle) {
     for (int i = 0; i < 4; ++i) heads.row(row)[i] = static_cast<double>(i + 1);
   }
   const Matrix before = heads;
-  rotary.turn(heads);
+  const std::vector<std::int64_t> places_T = whole_samples(2, 3);
+  rotary.turn(heads, places_T);
   for (std::int64_t row = 0; row < 6; ++row) {
     const auto s = static_cast<double>(row % 3);
     const double* x = heads.row(row);
@@ -113,7 +131,7 @@ TEST(ReferenceRotary, TurnsEachPairOfHalvesByItsOwnAngle) {
     EXPECT_NEAR(x[2], 3.0 * std::cos(s) + std::sin(s), 1e-15);
     EXPECT_NEAR(x[3], 4.0 * std::cos(s / 10.0) + 2.0 * std::sin(s / 10.0), 1e-15);
   }
-  rotary.turn_back(heads);
+  rotary.turn_back(heads, places_T);
   for (std::size_t i = 0; i < heads.values.size(); ++i) {
     EXPECT_NEAR(heads.values[i], before.values[i], 1e-15);
   }

@@ -75,6 +75,15 @@ TEST(ReferenceGradient, IsTheSlopeOfTheObjectiveForEveryParameterOfEveryVariant)
   }
 }
 
+// The rules refuse it for the sake of layouts, which the reference does not know.
+TEST(ReferenceGradient, IsTheSlopeOfTheObjectiveForPackedMicroBatchesOfSeveralSamples) {
+  std::uint64_t draw = 0;
+  Case c = small_dense_case();
+  take_everything(c);
+  c.recipe.micro_batch = 2;
+  expect_slopes(c, 6, draw);
+}
+
 double largest_of(const sim::OracleTensor& tensor) {
   double largest = 0.0;
   for (const double value : tensor.values) largest = std::max(largest, std::abs(value));
@@ -87,6 +96,7 @@ TEST(ReferenceGradient, IsNotZeroForAnyTensorOfAFullBatch) {
   dense.model.norm = Norm::kLayer;
   dense.model.bias = true;
   dense.recipe.mask = Mask::kFull;
+  dense.model.attention_sink = true;
   for (const Case& c : {linear, dense}) {
     for (const sim::OracleTensor& gradient : gradients_at(c, matrix::initial_parameters(c))) {
       EXPECT_GT(largest_of(gradient), 1e-3) << gradient.name;

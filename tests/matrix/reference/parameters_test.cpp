@@ -74,6 +74,7 @@ TEST(ReferenceParameters, OfAModelWithEverythingFollowTheForwardPass) {
   c.model.num_hidden_layers = 1;
   c.model.bias = true;
   c.model.norm = Norm::kLayer;
+  c.model.attention_sink = true;
   const std::string attention = "decoder.layers.0.self_attention.";
   const std::string mlp = "decoder.layers.0.mlp.";
   EXPECT_EQ(rows_of(c.model),
@@ -86,6 +87,7 @@ TEST(ReferenceParameters, OfAModelWithEverythingFollowTheForwardPass) {
                               {attention + "q_layernorm.bias", {8}},
                               {attention + "k_layernorm.weight", {8}},
                               {attention + "k_layernorm.bias", {8}},
+                              {attention + "core_attention.softmax_offset", {8}},
                               {attention + "linear_proj.weight", {32, 64}},
                               {attention + "linear_proj.bias", {32}},
                               {mlp + "linear_fc1.layer_norm_weight", {32}},

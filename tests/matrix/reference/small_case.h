@@ -33,6 +33,23 @@ inline Case small_dense_case() {
   return c;
 }
 
+// Samples of several documents each, the last of some cut short.
+inline void pack(Case& c) {
+  c.recipe.packing = true;
+  c.recipe.micro_batch = 1;
+  c.recipe.seq = 19;
+}
+
+// All that attention and dropout can be told at once.
+inline void take_everything(Case& c) {
+  pack(c);
+  c.model.sliding_window = 3;
+  c.model.attention_sink = true;
+  c.model.bias = true;
+  c.model.norm = Norm::kLayer;
+  c.recipe.dropout = 0.25;
+}
+
 // The switches of the dense transformer, one variant each and some together.
 struct Variant {
   const char* name;
@@ -70,6 +87,28 @@ inline constexpr Variant kVariants[] = {
        c.recipe.loss_norm = LossNorm::kMicroBatch;
      }},
     {"sequence of nine", [](Case& c) { c.recipe.seq = 9; }},
+    {"window of one key", [](Case& c) { c.model.sliding_window = 1; }},
+    {"window of three keys in a sequence of nine",
+     [](Case& c) {
+       c.model.sliding_window = 3;
+       c.recipe.seq = 9;
+     }},
+    {"sink", [](Case& c) { c.model.attention_sink = true; }},
+    {"packing", pack},
+    {"dropout", [](Case& c) { c.recipe.dropout = 0.25; }},
+    {"dropout without attention",
+     [](Case& c) {
+       c.recipe.dropout = 0.25;
+       c.model.attention = Attention::kNone;
+     }},
+    {"everything", take_everything},
+    {"everything, tied, with one key and value head and no q/k norms",
+     [](Case& c) {
+       take_everything(c);
+       c.model.tied = true;
+       c.model.num_key_value_heads = 1;
+       c.model.qk_norm = false;
+     }},
 };
 
 inline constexpr Mask kAllMasks[] = {

@@ -115,6 +115,7 @@ TEST(ReferenceUpdate, WithoutTargetsMovesNothingButWeightsThatDecay) {
     Case c = small_dense_case();
     c.model.bias = true;
     c.model.norm = Norm::kLayer;
+    c.model.attention_sink = true;
     c.recipe.mask = Mask::kNone;
     c.recipe.optimizer = optimizer;
     const sim::Oracle oracle = compute_reference(c);
