@@ -126,6 +126,43 @@ TEST(Reference, LowersTheLossWhenItTrainsOnOneBatchAgain) {
             oracle.steps[0].loss);
 }
 
+TEST(Reference, OfARunWithoutBackwardHasTheLossesOfTheStartingParametersAndNothingElse) {
+  Case c = small_dense_case();
+  c.model.attention_sink = true;
+  const sim::Oracle training = compute_reference(c);
+  c.recipe.forward_only = true;
+  const sim::Oracle evaluation = compute_reference(c);
+  ASSERT_EQ(evaluation.steps.size(), 2U);
+  EXPECT_EQ(evaluation.steps[0].loss, training.steps[0].loss);
+  EXPECT_EQ(evaluation.steps[0].micro_batch_losses, training.steps[0].micro_batch_losses);
+  EXPECT_NE(evaluation.steps[1].loss, training.steps[1].loss);
+  for (std::int64_t number = 0; number < 2; ++number) {
+    const sim::OracleStep& step = evaluation.steps[static_cast<std::size_t>(number)];
+    const matrix::Tensors start = matrix::initial_parameters(c);
+    const matrix::Batch batch = matrix::make_batch(c, number);
+    EXPECT_EQ(step.loss, matrix::run_batch(c, batch, start).objective);
+    EXPECT_EQ(step.loss, matrix::compute_reference_step(c, number, start).loss);
+    EXPECT_EQ(step.targets, batch.targets_G);
+    EXPECT_EQ(step.activations.size(), 2U);
+    EXPECT_TRUE(step.gradients.empty());
+    EXPECT_TRUE(step.clipped_gradients.empty());
+    EXPECT_TRUE(step.parameters.empty());
+    EXPECT_EQ(step.gradient_norm, 0.0);
+    EXPECT_EQ(step.parameter_norm, 0.0);
+  }
+  EXPECT_EQ(evaluation.initial_parameters.size(), training.initial_parameters.size());
+}
+
+TEST(Reference, DoesNotCareHowManyValuesALossFunctionReturns) {
+  Case c = small_case(Mask::kUneven, LossNorm::kMicroBatch);
+  c.recipe.loss_values = 3;
+  const sim::Oracle three = compute_reference(c);
+  c.recipe.loss_values = 2;
+  const sim::Oracle two = compute_reference(c);
+  EXPECT_EQ(two.steps[1].loss, three.steps[1].loss);
+  EXPECT_EQ(two.steps[1].gradients.back().values, three.steps[1].gradients.back().values);
+}
+
 TEST(Reference, RefusesEverythingThatItDoesNotHave) {
   using Edit = void (*)(Case&);
   const Edit edits[] = {[](Case& c) { c.model.num_experts = 2; }, [](Case& c) { c.model.mtp = 1; }};
