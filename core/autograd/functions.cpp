@@ -37,10 +37,7 @@ Variable add(Tape& tape, const Variable& a, const Variable& b) {
 }
 
 // Each element is multiplied by a constant: its own adjoint.
-Variable dropout(Tape& tape,
-                 const Variable& x,
-                 const DropoutPlace& place,
-                 const Dropout& dropout) {
+Variable dropout(Tape& tape, const Variable& x, const DropoutPlace& place, const Dropout& dropout) {
   if (dropout.probability == 0.0) return x;
   return tape.record(
       {.label = "dropout",

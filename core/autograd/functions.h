@@ -23,10 +23,7 @@ Variable silu(Tape& tape, const Variable& x);
 Variable gated_silu(Tape& tape, const Variable& x);
 Variable add(Tape& tape, const Variable& a, const Variable& b);
 // With a probability of 0, x itself.
-Variable dropout(Tape& tape,
-                 const Variable& x,
-                 const DropoutPlace& place,
-                 const Dropout& dropout);
+Variable dropout(Tape& tape, const Variable& x, const DropoutPlace& place, const Dropout& dropout);
 // The same elements in another shape.
 Variable reshaped(Tape& tape, const Variable& x, const Shape& shape);
 // Columns [first, first + count) of the last dim.

@@ -12,11 +12,8 @@ namespace {
 
 std::int64_t num_tokens(const Tensor& table) { return table.num_elements() / 3; }
 
-void check_rows(const char* what,
-                const Tensor& tensor,
-                DType dtype,
-                std::int64_t tokens,
-                std::int64_t width) {
+void check_rows(
+    const char* what, const Tensor& tensor, DType dtype, std::int64_t tokens, std::int64_t width) {
   LOCKSTEP_CHECK(tensor.num_elements() == tokens * width && tensor.dtype == dtype,
                  std::string("attention block: ") + what + " " + to_text(tensor.shape) +
                      " is not " + std::to_string(tokens) + " rows of " + std::to_string(width));
@@ -129,10 +126,8 @@ Tensor attention_delta(const OpContext& ops,
   check_rows("dout", dout, dout.dtype, rows, sizes.num_heads * sizes.head_dim);
   check_rows("out", out, accumulation_type(dout.dtype), rows, sizes.num_heads * sizes.head_dim);
   const Tensor delta = new_tensor(ops, out.dtype, {rows, sizes.num_heads}, "attention.delta");
-  const AttentionDeltaArgs args{.out_TQ = out.buffer(),
-                                .dout_TQ = dout.buffer(),
-                                .delta_TH = delta.buffer(),
-                                .sizes = sizes};
+  const AttentionDeltaArgs args{
+      .out_TQ = out.buffer(), .dout_TQ = dout.buffer(), .delta_TH = delta.buffer(), .sizes = sizes};
   launch_kernel(ops,
                 "op.attention_delta",
                 {.reads = {args.out_TQ, args.dout_TQ},
@@ -191,7 +186,7 @@ Tensor attention_sink_backward(const OpContext& ops,
                                const Tensor& sink,
                                const Tensor& lse,
                                const Tensor& delta) {
-  const std::int64_t rows = lse.num_elements() / sink.num_elements();
+  const std::int64_t rows = lse.num_elements() / lse.shape.last();
   check_rows("lse", lse, accumulation_type(sink.dtype), rows, sink.num_elements());
   check_rows("delta", delta, lse.dtype, rows, sink.num_elements());
   const Tensor dsink = new_tensor(ops, sink.dtype, sink.shape, "attention.dsink");

@@ -13,11 +13,10 @@ Tensor dropout(const OpContext& ops,
   LOCKSTEP_CHECK(place.rows.dtype == DType::kI64 && rows > 0 && x.num_elements() % rows == 0,
                  "dropout: x " + to_text(x.shape) + " has no row for each of " +
                      std::to_string(rows) + " indices");
-  LOCKSTEP_CHECK(place.first_column >= 0 &&
-                     place.first_column + x.num_elements() / rows <= place.width,
-                 "dropout: x " + to_text(x.shape) + " from column " +
-                     std::to_string(place.first_column) + " on leaves a width of " +
-                     std::to_string(place.width));
+  LOCKSTEP_CHECK(
+      place.first_column >= 0 && place.first_column + x.num_elements() / rows <= place.width,
+      "dropout: x " + to_text(x.shape) + " from column " + std::to_string(place.first_column) +
+          " on leaves a width of " + std::to_string(place.width));
   const Tensor out = new_tensor(ops, x.dtype, x.shape, "dropout.out");
   const DropoutArgs args{.x_TH = x.buffer(),
                          .rows_T = place.rows.buffer(),
@@ -25,13 +24,12 @@ Tensor dropout(const OpContext& ops,
                          .width = place.width,
                          .first_column = place.first_column,
                          .dropout = dropout};
-  launch_kernel(ops,
-                "op.dropout",
-                {.reads = {args.x_TH, args.rows_T},
-                 .writes = {args.out_TH},
-                 .flops = x.num_elements()},
-                ops.kernels.dropout,
-                args);
+  launch_kernel(
+      ops,
+      "op.dropout",
+      {.reads = {args.x_TH, args.rows_T}, .writes = {args.out_TH}, .flops = x.num_elements()},
+      ops.kernels.dropout,
+      args);
   return out;
 }
 

@@ -2,8 +2,11 @@
 //
 // S query tokens, U key tokens, D elements of a head. Keys that a query does not see take part in
 // nothing.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <vector>
 
 #include "core/ops/cpu/bodies.h"
 #include "core/ops/cpu/drop.h"
@@ -29,12 +32,10 @@ struct BlockPlace {
   std::int64_t statistic(std::int64_t s) const {
     return (s * block.sizes.batch + query.sample) * block.sizes.num_heads + query.head;
   }
-  template <typename A>
-  A dropped(std::int64_t s, std::int64_t u) const {
+  // Index of the probability of key 0 of the sample, for dropout.
+  std::int64_t first_probability(std::int64_t s) const {
     const std::int64_t token = block.first_token + query.sample * block.seq + query_positions[s];
-    const std::int64_t head = block.first_head + query.head;
-    return drop_factor<A>(block.dropout,
-                          (token * block.all_heads + head) * block.seq + key_positions[u]);
+    return (token * block.all_heads + block.first_head + query.head) * block.seq;
   }
 };
 
@@ -91,18 +92,35 @@ void add_runs(const Panel<A>& rows_UD,
   }
 }
 
+// What dropout multiplies the probabilities of one query by, where it sees keys.
+template <typename A>
+void draw_factors(const BlockPlace& place, std::int64_t s, std::span<const Run> runs, A* factors) {
+  const Dropout dropout = place.block.dropout;
+  const std::int64_t first = place.first_probability(s);
+  for (const Run& run : runs) {
+    for (std::int64_t u = run.first; u < run.end; ++u) {
+      factors[u] = drop_factor<A>(dropout, first + place.key_positions[u]);
+    }
+  }
+}
+
 // log(exp a + exp b). NaN stays.
 template <typename A>
 A log_of_sum(A a, A b) {
   const A larger = (a > b || a != a) ? a : b;
   const A smaller = (a > b || a != a) ? b : a;
-  if (larger == -std::numeric_limits<A>::infinity()) return larger;
+  if (smaller == -std::numeric_limits<A>::infinity()) return larger;
   return larger + std::log1p(std::exp(smaller - larger));
 }
 
-// log of the sum over the runs of exp z[u].
+// Of one query: z[u] becomes exp(z[u] - largest) over the runs.
 template <typename A>
-A log_sum_exp(const A* z, std::span<const Run> runs) {
+struct Exponentials {
+  A largest;
+  A sum;
+};
+template <typename A>
+Exponentials<A> exponentials_of(std::span<const Run> runs, A* z) {
   A largest = z[runs[0].first];
   for (const Run& run : runs) {
     for (std::int64_t u = run.first; u < run.end; ++u) {
@@ -111,74 +129,95 @@ A log_sum_exp(const A* z, std::span<const Run> runs) {
   }
   A sum{0};
   for (const Run& run : runs) {
-    for (std::int64_t u = run.first; u < run.end; ++u) sum += std::exp(z[u] - largest);
-  }
-  return largest + std::log(sum);
-}
-
-// From scores to probabilities by the log-sum-exp, and these with dropout.
-template <typename A>
-void probabilities_of(const BlockPlace& place,
-                      std::int64_t s,
-                      std::span<const Run> runs,
-                      A lse,
-                      A* z,
-                      A* kept) {
-  const bool drops = place.block.dropout.probability > 0.0;
-  for (const Run& run : runs) {
     for (std::int64_t u = run.first; u < run.end; ++u) {
-      z[u] = std::exp(z[u] - lse);
-      kept[u] = drops ? z[u] * place.dropped<A>(s, u) : z[u];
+      z[u] = std::exp(z[u] - largest);
+      sum += z[u];
     }
   }
+  return {.largest = largest, .sum = sum};
+}
+
+// Scratch of the forward pass, of one query head and of the kv head it reads.
+template <typename A>
+struct ForwardPanels {
+  ForwardPanels(std::int64_t s, std::int64_t u, std::int64_t d)
+      : q_SD(s, d),
+        k_DU(d, u),
+        v_UD(u, d),
+        sum_D(1, d),
+        scratch(static_cast<std::size_t>(whole_blocks(u))),
+        z(scratch.size()),
+        factors(scratch.size()) {}
+
+  Panel<A> q_SD;
+  Panel<A> k_DU;
+  Panel<A> v_UD;
+  Panel<A> sum_D;
+  std::vector<A> scratch;
+  std::vector<A> z;
+  std::vector<A> factors;
+};
+
+// Merges the keys that one query sees, at least one, into its log-sum-exp and its output.
+template <typename A>
+void merge_query(const BlockPlace& place,
+                 std::int64_t s,
+                 std::span<const Run> runs,
+                 ForwardPanels<A>& panels,
+                 A& lse,
+                 A* out) {
+  const AttentionSizes& sizes = place.block.sizes;
+  const std::int64_t d = sizes.head_dim;
+  A* const z = panels.z.data();
+  products_of_runs<A>(
+      panels.k_DU, panels.q_SD.row(s), d, runs, static_cast<A>(sizes.scale), panels.scratch, z);
+  const Exponentials<A> own = exponentials_of(runs, z);
+  const A merged = log_of_sum<A>(lse, own.largest + std::log(own.sum));
+  const A before = std::exp(lse - merged);
+  const A now = std::exp(own.largest - merged);
+  lse = merged;
+  if (place.block.dropout.probability > 0.0) {
+    draw_factors<A>(place, s, runs, panels.factors.data());
+    for (const Run& run : runs) {
+      for (std::int64_t u = run.first; u < run.end; ++u) {
+        z[u] *= panels.factors[static_cast<std::size_t>(u)];
+      }
+    }
+  }
+  panels.sum_D.clear();
+  add_runs<A>(panels.v_UD, z, 1, runs, d, panels.sum_D.row(0));
+  for (std::int64_t i = 0; i < d; ++i) out[i] = before * out[i] + now * panels.sum_D.row(0)[i];
 }
 
 template <typename T>
 void attention_block_of(const AttentionBlockArgs& args) {
   using A = Accumulated<T>;
   const AttentionSizes& sizes = args.block.sizes;
-  const std::int64_t d = sizes.head_dim;
   const std::int64_t tokens = num_tokens(args.tokens.queries_3S);
   const std::int64_t keys = num_tokens(args.tokens.keys_3U);
+  const std::int64_t queries = sizes.num_heads / sizes.num_kv_heads;
   const Sight sight = Sight::of_queries(args.tokens, args.block.window);
-  Panel<A> q_SD(tokens, d);
-  Panel<A> k_DU(d, keys);
-  Panel<A> v_UD(keys, d);
-  Panel<A> out_SD(tokens, d);
-  std::vector<A> scratch(static_cast<std::size_t>(whole_blocks(keys)));
-  std::vector<A> z(scratch.size());
-  std::vector<A> kept(scratch.size());
+  ForwardPanels<A> panels(tokens, keys, sizes.head_dim);
   for (std::int64_t index = 0; index < sizes.batch * sizes.num_heads; ++index) {
     const BlockPlace place = place_of(args.block, args.tokens, index);
-    if (place.query.head % (sizes.num_heads / sizes.num_kv_heads) == 0) {
-      pack_turned(head_of<T>(args.k_UK, sizes, keys, place.kv), k_DU);
-      pack(head_of<T>(args.v_UK, sizes, keys, place.kv), v_UD);
+    if (place.query.head % queries == 0) {
+      pack_turned(head_of<T>(args.k_UK, sizes, keys, place.kv), panels.k_DU);
+      pack(head_of<T>(args.v_UK, sizes, keys, place.kv), panels.v_UD);
     }
-    pack(head_of<T>(args.q_TQ, sizes, tokens, place.query), q_SD);
+    pack(head_of<T>(args.q_TQ, sizes, tokens, place.query), panels.q_SD);
     const Head<A> out = head_of<A>(args.out_TQ, sizes, tokens, place.query);
     for (std::int64_t s = 0; s < tokens; ++s) {
-      const std::span<const Run> runs = sight[s];
-      if (runs.empty()) continue;
-      products_of_runs<A>(
-          k_DU, q_SD.row(s), d, runs, static_cast<A>(sizes.scale), scratch, z.data());
+      if (sight[s].empty()) continue;
       A& lse = elements<A>(args.lse_TH)[place.statistic(s)];
-      const A merged = log_of_sum<A>(lse, log_sum_exp(z.data(), runs));
-      const A before = std::exp(lse - merged);
-      lse = merged;
-      probabilities_of<A>(place, s, runs, merged, z.data(), kept.data());
-      A* const sum = out_SD.row(s);
-      std::fill(sum, sum + d, A{0});
-      add_runs<A>(v_UD, kept.data(), 1, runs, d, sum);
-      A* const merged_out = out.first + s * out.stride;
-      for (std::int64_t i = 0; i < d; ++i) merged_out[i] = before * merged_out[i] + sum[i];
+      merge_query<A>(place, s, sight[s], panels, lse, out.first + s * out.stride);
     }
   }
 }
 
 // Scratch of the backward pass, of one query head and of the kv head it reads.
 template <typename A>
-struct BlockPanels {
-  BlockPanels(std::int64_t s, std::int64_t u, std::int64_t d)
+struct BackwardPanels {
+  BackwardPanels(std::int64_t s, std::int64_t u, std::int64_t d)
       : q_SD(s, d),
         dout_SD(s, d),
         dq_SD(s, d),
@@ -189,7 +228,9 @@ struct BlockPanels {
         dv_UD(u, d),
         dz_SU(s, u),
         kept_SU(s, u),
-        scratch(static_cast<std::size_t>(whole_blocks(u))) {}
+        scratch(static_cast<std::size_t>(whole_blocks(u))),
+        dp(scratch.size()),
+        factors(scratch.size(), A{1}) {}
 
   Panel<A> q_SD;
   Panel<A> dout_SD;
@@ -200,8 +241,10 @@ struct BlockPanels {
   Panel<A> dk_UD;  // summed over the query heads of the group, as dv
   Panel<A> dv_UD;
   Panel<A> dz_SU;
-  Panel<A> kept_SU;
+  Panel<A> kept_SU;  // probabilities after dropout
   std::vector<A> scratch;
+  std::vector<A> dp;
+  std::vector<A> factors;
 };
 
 // dz and the kept probabilities of one query, where it sees keys.
@@ -211,22 +254,21 @@ void score_gradients(const BlockPlace& place,
                      std::span<const Run> runs,
                      A lse,
                      A delta,
-                     std::vector<A>& dp,
-                     BlockPanels<A>& panels) {
-  const AttentionSizes& sizes = place.block.sizes;
-  const A scale = static_cast<A>(sizes.scale);
-  const bool drops = place.block.dropout.probability > 0.0;
+                     BackwardPanels<A>& panels) {
+  const std::int64_t d = place.block.sizes.head_dim;
+  const A scale = static_cast<A>(place.block.sizes.scale);
   A* const z = panels.dz_SU.row(s);
-  products_of_runs<A>(
-      panels.k_DU, panels.q_SD.row(s), sizes.head_dim, runs, scale, panels.scratch, z);
-  products_of_runs<A>(
-      panels.v_DU, panels.dout_SD.row(s), sizes.head_dim, runs, A{1}, panels.scratch, dp.data());
-  probabilities_of<A>(place, s, runs, lse, z, panels.kept_SU.row(s));
+  A* const kept = panels.kept_SU.row(s);
+  A* const dp = panels.dp.data();
+  A* const factors = panels.factors.data();
+  products_of_runs<A>(panels.k_DU, panels.q_SD.row(s), d, runs, scale, panels.scratch, z);
+  products_of_runs<A>(panels.v_DU, panels.dout_SD.row(s), d, runs, A{1}, panels.scratch, dp);
+  if (place.block.dropout.probability > 0.0) draw_factors<A>(place, s, runs, factors);
   for (const Run& run : runs) {
     for (std::int64_t u = run.first; u < run.end; ++u) {
-      A& through = dp[static_cast<std::size_t>(u)];
-      if (drops) through *= place.dropped<A>(s, u);
-      z[u] = scale * z[u] * (through - delta);
+      const A p = std::exp(z[u] - lse);
+      kept[u] = p * factors[u];
+      z[u] = scale * p * (factors[u] * dp[u] - delta);
     }
   }
 }
@@ -249,8 +291,7 @@ void attention_block_backward_of(const AttentionBlockBackwardArgs& args) {
   const std::int64_t queries = sizes.num_heads / sizes.num_kv_heads;
   const Sight seen_by_query = Sight::of_queries(args.tokens, args.block.window);
   const Sight seen_from_key = Sight::of_keys(args.tokens, args.block.window);
-  BlockPanels<A> panels(tokens, keys, d);
-  std::vector<A> dp(panels.scratch.size());
+  BackwardPanels<A> panels(tokens, keys, d);
   for (std::int64_t index = 0; index < sizes.batch * sizes.num_heads; ++index) {
     const BlockPlace place = place_of(args.block, args.tokens, index);
     if (place.query.head % queries == 0) {
@@ -272,7 +313,6 @@ void attention_block_backward_of(const AttentionBlockBackwardArgs& args) {
                          runs,
                          elements<A>(args.lse_TH)[statistic],
                          elements<A>(args.delta_TH)[statistic],
-                         dp,
                          panels);
       add_runs<A>(panels.k_UD, panels.dz_SU.row(s), 1, runs, d, panels.dq_SD.row(s));
     }
@@ -289,44 +329,6 @@ void attention_block_backward_of(const AttentionBlockBackwardArgs& args) {
   }
 }
 
-template <typename T>
-void attention_delta_of(const AttentionDeltaArgs& args) {
-  using A = Accumulated<T>;
-  const std::int64_t d = args.sizes.head_dim;
-  const A* out = elements<A>(args.out_TQ);
-  const T* dout = elements<T>(args.dout_TQ);
-  A* const delta = elements<A>(args.delta_TH);
-  for (std::int64_t i = 0; i < args.delta_TH.count; ++i, out += d, dout += d) {
-    A sum{0};
-    for (std::int64_t j = 0; j < d; ++j) sum += out[j] * widened(dout[j]);
-    delta[i] = sum;
-  }
-}
-
-template <typename T>
-void attention_sink_of(const AttentionSinkArgs& args) {
-  using A = Accumulated<T>;
-  const T* const sink = elements<T>(args.sink_H);
-  A* const lse = elements<A>(args.lse_TH);
-  for (std::int64_t i = 0; i < args.lse_TH.count; ++i) lse[i] = widened(sink[i % args.sink_H.count]);
-}
-
-template <typename T>
-void attention_sink_backward_of(const AttentionSinkBackwardArgs& args) {
-  using A = Accumulated<T>;
-  const std::int64_t heads = args.sink_H.count;
-  const A* const lse = elements<A>(args.lse_TH);
-  const A* const delta = elements<A>(args.delta_TH);
-  for (std::int64_t h = 0; h < heads; ++h) {
-    const A sink = widened(elements<T>(args.sink_H)[h]);
-    A sum{0};
-    for (std::int64_t i = h; i < args.lse_TH.count; i += heads) {
-      sum -= std::exp(sink - lse[i]) * delta[i];
-    }
-    elements<T>(args.dsink_H)[h] = rounded<T>(sum);
-  }
-}
-
 }  // namespace
 
 void attention_block(const LaunchTarget&, const AttentionBlockArgs& args) {
@@ -336,19 +338,6 @@ void attention_block(const LaunchTarget&, const AttentionBlockArgs& args) {
 void attention_block_backward(const LaunchTarget&, const AttentionBlockBackwardArgs& args) {
   with_type(args.q_TQ.dtype,
             [&]<typename T>(ElementType<T>) { attention_block_backward_of<T>(args); });
-}
-
-void attention_delta(const LaunchTarget&, const AttentionDeltaArgs& args) {
-  with_type(args.dout_TQ.dtype, [&]<typename T>(ElementType<T>) { attention_delta_of<T>(args); });
-}
-
-void attention_sink(const LaunchTarget&, const AttentionSinkArgs& args) {
-  with_type(args.sink_H.dtype, [&]<typename T>(ElementType<T>) { attention_sink_of<T>(args); });
-}
-
-void attention_sink_backward(const LaunchTarget&, const AttentionSinkBackwardArgs& args) {
-  with_type(args.sink_H.dtype,
-            [&]<typename T>(ElementType<T>) { attention_sink_backward_of<T>(args); });
 }
 
 }  // namespace lockstep::cpu

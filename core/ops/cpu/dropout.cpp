@@ -15,9 +15,9 @@ void dropout_of(const DropoutArgs& args) {
     T* const out = elements<T>(args.out_TH) + t * columns;
     for (std::int64_t j = 0; j < columns; ++j) {
       const std::int64_t index = rows[t] * args.width + args.first_column + j;
-      out[j] = rows[t] < 0 ? x[j]
-                           : rounded<T>(widened(x[j]) *
-                                        drop_factor<Accumulated<T>>(args.dropout, index));
+      out[j] = rows[t] < 0
+                   ? x[j]
+                   : rounded<T>(widened(x[j]) * drop_factor<Accumulated<T>>(args.dropout, index));
     }
   }
 }

@@ -40,8 +40,9 @@ struct WeightedRows {
   std::int64_t weight_stride = 1;
 };
 
-// out[j] += sum over i of weights[i] rows[i][j], for first <= j < end and on to the borders of their
-// blocks. Each element is summed in the order of the rows, whatever else is computed beside it.
+// out[j] += sum over i of weights[i] rows[i][j], for first <= j < end and on to the borders of
+// their blocks. Each element is summed in the order of the rows, whatever else is computed beside
+// it.
 template <typename A>
 void add_rows_between(const WeightedRows<A>& rows, std::int64_t first, std::int64_t end, A* out) {
   const std::int64_t stride = rows.panel.stride();
