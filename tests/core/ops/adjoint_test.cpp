@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/ops/attention.h"
+#include "core/ops/dropout.h"
 #include "core/ops/elementwise.h"
 #include "core/ops/linear.h"
 #include "core/ops/vocabulary.h"
@@ -154,7 +155,19 @@ std::vector<LinearPair> pairs_of_sums() {
     accumulate(f.ops(), {.x = x, .sum = sum}, "test.accumulate");
     return sum;
   };
+  const auto dropped = [](OpFixture& f, const Tensor& x) {
+    const Tensor rows = f.integers({5, -1, 40});
+    return dropout(f.ops(),
+                   x,
+                   {.rows = rows, .width = 9, .first_column = 2},
+                   {.probability = 0.4, .seed = 1, .stream = 2});
+  };
+  const auto as_f64 = [](OpFixture& f, const Tensor& x) {
+    return converted(f.ops(), x, DType::kF64);
+  };
   return {
+      {.name = "dropout", .x = {3, 4}, .y = {3, 4}, .apply = dropped, .adjoint = dropped},
+      {.name = "converted", .x = {3, 4}, .y = {3, 4}, .apply = as_f64, .adjoint = as_f64},
       {.name = "scaled_by", .x = {3, 4}, .y = {3, 4}, .apply = scaled, .adjoint = scaled},
       {.name = "accumulate",
        .x = {3, 4},

@@ -38,6 +38,17 @@ TEST_F(BF16Stores, ComeAfterTheWholeSumHasBeenTakenInF32) {
             std::vector<double>{1.0 + 0x1p-7});
 }
 
+// 1 + 2^-8 + 2^-50 is above the middle between two bf16; rounded to f32 on the way it would be the
+// middle, and fall to the even one below.
+TEST_F(BF16Stores, OfAnF64AreOneRoundingAndNotTwo) {
+  const double above_middle = 1.0 + 0x1p-8 + 0x1p-50;
+  const Tensor x = reals(DType::kF64, {above_middle, -above_middle, 0x1.01p-20}, {3});
+  const Tensor y = converted(ops(), x, DType::kBF16);
+  EXPECT_EQ(y.dtype, DType::kBF16);
+  EXPECT_EQ(y.shape, x.shape);
+  EXPECT_EQ(values_of(y), (std::vector<double>{1.0 + 0x1p-7, -1.0 - 0x1p-7, 0x1p-20}));
+}
+
 TEST_F(BF16Stores, GiveStatisticsOfTheAccumulationTypeAndOutputsOfTheirOwn) {
   const Tensor x = random({2, 4});
   const RmsNormResult result = rms_norm(ops(), x, random({4}), 1e-3);
@@ -61,6 +72,18 @@ TEST_P(Moves, KeepEveryBitInEveryType) {
   const Tensor ids = integers({5, 0, 3});
   const Tensor rows = embedding(ops(), ids, x, {.first_row = 0, .num_real = 6});
   EXPECT_EQ(values_of(rows.rows(0, 1)), values_of(x.rows(5, 1)));
+}
+
+TEST_P(Moves, ToAWiderTypeAndBackKeepEveryBit) {
+  const Tensor x = random({40});
+  for (const DType wide : {accumulation_type(GetParam()), DType::kF64}) {
+    const Tensor widened = converted(ops(), x, wide);
+    EXPECT_EQ(widened.dtype, wide);
+    EXPECT_EQ(values_of(widened), values_of(x));
+    const Tensor back = converted(ops(), widened, GetParam());
+    EXPECT_EQ(back.dtype, GetParam());
+    EXPECT_EQ(values_of(back), values_of(x));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(OfEveryType,
