@@ -1,113 +1,53 @@
-// A decoder on any number of tensor ranks traces and loses what it does on one.
+// A decoder on any number of tensor and context ranks traces, loses and derives what it does on
+// one.
 #include "core/model/decoder.h"
 
 #include <gtest/gtest.h>
 
-#include <span>
+#include <cmath>
 
 #include "core/config/presets.h"
-#include "core/model/cross_entropy_plan.h"
-#include "core/model/describe_model.h"
-#include "core/ops/host.h"
-#include "core/snapshot/assemble.h"
-#include "core/snapshot/stretches.h"
+#include "tests/support/micro_batch_run.h"
 #include "tests/support/op_fixture.h"
-#include "tests/support/rank_fixture.h"
 
 namespace lockstep {
 namespace {
 
+using test::MicroBatchRun;
 using test::relative_error;
-using test::spawn_contexts;
-using test::values_of;
 
-void write_initial(const RankContext& context,
-                   const ParameterTable& table,
-                   const Parameters& parameters) {
-  for (std::size_t i = 0; i < table.size(); ++i) {
-    Shard shard = shard_of(table[i], context.mesh, context.rank);
-    const InitialValues initial(1, table[i].name, table[i].init, table[i].fan_in);
-    fill_shard(shard, [&](std::int64_t full, std::span<double> local) {
-      for (double& value : local) value = initial[full++];
-    });
-    write_reals(context.ops, shard.values, parameters[{static_cast<int>(i)}].value, "test.init");
-  }
+MicroBatchRun run(const Case& c) {
+  return test::run_micro_batch(
+      c, {.id = {.step = 0, .global_micro_batch = 1}, .edit = [&](Plans& plans) {
+            plans.cross_entropy.smoothing = {.weight = 0.1, .vocabulary = c.model.vocab_size};
+          }});
 }
 
-MicroBatch some_batch(const RankContext& context, const Case& c) {
-  std::vector<std::int64_t> ids;
-  std::vector<std::int64_t> labels;
-  std::vector<double> weights;
-  for (std::int64_t t = 0; t < c.recipe.seq * c.recipe.micro_batch; ++t) {
-    ids.push_back(token(c, 0, 0, t % c.recipe.seq));
-    labels.push_back(token(c, 0, 1, t % c.recipe.seq));
-    weights.push_back(t % 3 == 0 ? 0.0 : 1.0);
+void expect_equal(const Case& c, const MicroBatchRun& alone, const std::string& what) {
+  const MicroBatchRun outcome = run(c);
+  const double loss = alone.loss_sums.at(0);
+  EXPECT_NEAR(outcome.loss_sum(c.layout), loss, 1e-12 * loss) << what;
+  EXPECT_EQ(outcome.num_targets(c.layout), alone.targets.at(0)) << what;
+  ASSERT_EQ(outcome.activations.size(), alone.activations.size()) << what;
+  for (std::size_t i = 0; i < alone.activations.size(); ++i) {
+    EXPECT_LT(relative_error(outcome.activations[i], alone.activations[i]), 1e-12)
+        << what << " trace " << i;
   }
-  const Shape shape{static_cast<std::int64_t>(ids.size())};
-  return {.ids_T = integers_from_host(context.ops, ids, shape, "test"),
-          .labels_T = integers_from_host(context.ops, labels, shape, "test"),
-          .weights_T = reals_from_host(context.ops, DType::kF64, weights, shape, "test")};
-}
-
-struct Outcome {
-  double loss = 0.0;
-  std::vector<std::vector<double>> trace;  // by activation, put together over the ranks
-};
-
-Outcome run(const Case& c) {
-  const ParameterTable table = describe_model(c.model, c.layout);
-  const ActivationTable activations = describe_activations(c);
-  const HeadPlan heads = plan_heads(c);
-  CrossEntropyPlan cross_entropy = plan_cross_entropy(c);
-  cross_entropy.smoothing = {.weight = 0.1, .vocabulary = c.model.vocab_size};
-  std::vector<std::vector<Shard>> shards(static_cast<std::size_t>(c.layout.tp));
-  Outcome outcome;
-  const auto report = spawn_contexts(c.layout, [&](const RankContext& context) {
-    const Parameters parameters(context.ops, table);
-    write_initial(context, table, parameters);
-    const Decoder decoder(context,
-                          {.c = c,
-                           .parameters = {table, parameters},
-                           .heads = heads,
-                           .cross_entropy = cross_entropy});
-    Tape tape(context.ops);
-    std::vector<Tensor> trace;
-    outcome.loss =
-        values_of(decoder.loss_sum(context, tape, some_batch(context, c), trace).value)[0];
-    ASSERT_EQ(trace.size(), activations.size());
-    for (std::size_t i = 0; i < trace.size(); ++i) {
-      Shard shard = shard_of(activations[i], context.mesh, context.rank);
-      shard.values = values_of(trace[i]);
-      EXPECT_EQ(shard_problem(shard), "") << shard.name;
-      shards[static_cast<std::size_t>(context.rank.value)].push_back(std::move(shard));
-    }
-  });
-  EXPECT_TRUE(report.findings.empty()) << test::to_text(report);
-  for (std::size_t i = 0; i < activations.size(); ++i) {
-    std::vector<RankShard> held;
-    for (std::size_t rank = 0; rank < shards.size(); ++rank) {
-      held.push_back({.rank = {static_cast<int>(rank)}, .shard = &shards[rank].at(i)});
-    }
-    Assembly assembly = assemble(held);
-    EXPECT_EQ(assembly.problem, "") << activations[i].name;
-    outcome.trace.push_back(std::move(assembly.values));
+  ASSERT_EQ(outcome.gradients.size(), alone.gradients.size()) << what;
+  for (std::size_t i = 0; i < alone.gradients.size(); ++i) {
+    EXPECT_LT(relative_error(outcome.gradients[i], alone.gradients[i]), 1e-11)
+        << what << " gradient " << i;
   }
-  return outcome;
 }
 
 void expect_as_on_one_rank(Case c, const std::string& what) {
-  const Outcome alone = run(c);
+  const MicroBatchRun alone = run(c);
   for (const std::int64_t tp : {2, 4, 8}) {
     for (const bool sp : {false, true}) {
       if (sp && c.model.gather_output) continue;  // they exclude each other
       c.layout.tp = tp;
       c.layout.sp = sp;
-      const Outcome outcome = run(c);
-      EXPECT_NEAR(outcome.loss, alone.loss, 1e-12 * alone.loss) << what << " tp " << tp;
-      for (std::size_t i = 0; i < alone.trace.size(); ++i) {
-        EXPECT_LT(relative_error(outcome.trace[i], alone.trace[i]), 1e-12)
-            << what << " tp " << tp << " sp " << sp << " trace " << i;
-      }
+      expect_equal(c, alone, what + " tp " + std::to_string(tp) + (sp ? " sp" : ""));
     }
   }
 }
@@ -143,8 +83,70 @@ TEST(Decoder, EverySwitchOfTheModelGivesOneRanksResult) {
   expect_as_on_one_rank(c, "gathered logits");
 }
 
+TEST(Decoder, WindowsSinksAndPackedDocumentsGiveOneRanksResult) {
+  Case c = small_dense();
+  c.model.sliding_window = 3;
+  expect_as_on_one_rank(c, "window");
+  c = small_dense();
+  c.model.attention_sink = true;
+  expect_as_on_one_rank(c, "sink");
+  c = small_dense();
+  c.recipe.micro_batch = 1;
+  c.recipe.packing = true;
+  expect_as_on_one_rank(c, "packed");
+}
+
+struct Exchange {
+  CpComm comm;
+  std::int64_t cp;
+};
+
+std::vector<Exchange> exchanges() {
+  std::vector<Exchange> all{{.comm = CpComm::kAllToAllP2p, .cp = 4}};
+  for (const CpComm comm : {CpComm::kP2p, CpComm::kAllGather, CpComm::kAllToAll}) {
+    for (const std::int64_t cp : {2, 4}) all.push_back({.comm = comm, .cp = cp});
+  }
+  return all;
+}
+
+void expect_as_without_context_parallelism(Case c, const std::string& what) {
+  c.model.num_key_value_heads = 8;  // shared out over tp 2 and cp 4
+  const MicroBatchRun alone = run(c);
+  c.layout.tp = 2;
+  c.layout.dp = 2;
+  c.layout.cp_inner = 2;
+  for (const auto& [comm, cp] : exchanges()) {
+    for (const bool sp : {false, true}) {
+      c.layout.sp = sp;
+      c.layout.cp = cp;
+      c.layout.cp_comm = comm;
+      expect_equal(c,
+                   alone,
+                   what + " comm " + std::to_string(static_cast<int>(comm)) + " cp " +
+                       std::to_string(cp) + (sp ? " sp" : ""));
+    }
+  }
+}
+
+TEST(Decoder, EachExchangeOfContextParallelismGivesOneRanksResult) {
+  expect_as_without_context_parallelism(small_dense(), "plain");
+}
+
+TEST(Decoder, EachExchangeOfPackedDocumentsGivesOneRanksResult) {
+  Case c = small_dense();
+  c.recipe.micro_batch = 1;
+  c.recipe.packing = true;
+  expect_as_without_context_parallelism(c, "packed");
+}
+
+TEST(Decoder, EachExchangeWithASinkGivesOneRanksResult) {
+  Case c = small_dense();
+  c.model.attention_sink = true;
+  expect_as_without_context_parallelism(c, "sink");
+}
+
 TEST(Decoder, ALoneModelSwitchChangesTheLoss) {
-  const double loss = run(small_dense()).loss;
+  const double loss = run(small_dense()).loss_sums.at(0);
   for (const auto& edit : {+[](Model& m) { m.norm = Norm::kLayer; },
                            +[](Model& m) { m.bias = true; },
                            +[](Model& m) { m.tied = true; },
@@ -152,10 +154,12 @@ TEST(Decoder, ALoneModelSwitchChangesTheLoss) {
                            +[](Model& m) { m.qk_norm = false; },
                            +[](Model& m) { m.position = Position::kNone; },
                            +[](Model& m) { m.num_key_value_heads = 4; },
+                           +[](Model& m) { m.sliding_window = 3; },
+                           +[](Model& m) { m.attention_sink = true; },
                            +[](Model& m) { m.attention = Attention::kNone; }}) {
     Case c = small_dense();
     edit(c.model);
-    EXPECT_GT(std::abs(run(c).loss - loss), 1e-6 * loss);
+    EXPECT_GT(std::abs(run(c).loss_sums.at(0) - loss), 1e-6 * loss);
   }
 }
 

@@ -79,27 +79,46 @@ TEST(DescribeModel, GradientsOfHeadNormsArePartialOverTpWithoutSequenceParalleli
             PlacementKind::kInvariant);
 }
 
-TEST(DescribeModel, GoldenTracesWithAndWithoutSequenceParallelism) {
+TEST(DescribeModel, GoldenTracesSayWhichRowsAndColumnsARankHolds) {
   Case c = one_layer("tiny-dense");
   c.layout.tp = 2;
-  EXPECT_EQ(to_text(describe_activations(c)),
-            "trace embedding [32, 32]\n"
-            "trace decoder.layers.0.self_attention.linear_qkv [32, 96] dim 1 over tp in 2 of 48\n"
-            "trace decoder.layers.0.self_attention.core_attention [32, 64] "
-            "dim 1 over tp in 2 of 32\n"
-            "trace decoder.layers.0.self_attention.linear_proj [32, 32]\n"
-            "trace decoder.layers.0.mlp.activation_func [32, 48] dim 1 over tp in 2 of 24\n"
-            "trace decoder.layers.0.mlp.linear_fc2 [32, 32]\n"
-            "trace decoder.final_layernorm [32, 32]\n"
-            "trace output_layer [32, 90] dim 1 over tp in 2 of 48\n");
+  const std::string text =
+      "trace embedding [32, 32], own rows\n"
+      "trace decoder.layers.0.self_attention.linear_qkv [32, 96], all rows, "
+      "dim 1 over tp in 2 of 48\n"
+      "trace decoder.layers.0.self_attention.core_attention [32, 64], all rows, "
+      "dim 1 over tp in 2 of 32\n"
+      "trace decoder.layers.0.self_attention.linear_proj [32, 32], own rows\n"
+      "trace decoder.layers.0.mlp.activation_func [32, 48], all rows, dim 1 over tp in 2 of 24\n"
+      "trace decoder.layers.0.mlp.linear_fc2 [32, 32], own rows\n"
+      "trace decoder.final_layernorm [32, 32], own rows\n"
+      "trace output_layer [32, 90], all rows, dim 1 over tp in 2 of 48\n";
+  EXPECT_EQ(to_text(describe_activations(c)), text);
   c.layout.sp = true;
-  c.model.attention = Attention::kNone;
-  EXPECT_EQ(to_text(describe_activations(c)),
-            "trace embedding [32, 32] dim 0 over tp in 2 of 16\n"
-            "trace decoder.layers.0.mlp.activation_func [32, 48] dim 1 over tp in 2 of 24\n"
-            "trace decoder.layers.0.mlp.linear_fc2 [32, 32] dim 0 over tp in 2 of 16\n"
-            "trace decoder.final_layernorm [32, 32] dim 0 over tp in 2 of 16\n"
-            "trace output_layer [32, 90] dim 1 over tp in 2 of 48\n");
+  c.layout.cp = 2;
+  EXPECT_EQ(to_text(describe_activations(c)), text) << "which rows, a micro-batch says";
+}
+
+TEST(DescribeModel, AModelWithoutAttentionTracesNone) {
+  EXPECT_EQ(to_text(describe_activations(one_layer("tiny-linear"))),
+            "trace embedding [8, 32], own rows\n"
+            "trace decoder.layers.0.mlp.activation_func [8, 48], all rows, "
+            "dim 1 over tp in 1 of 48\n"
+            "trace decoder.layers.0.mlp.linear_fc2 [8, 32], own rows\n"
+            "trace decoder.final_layernorm [8, 32], own rows\n"
+            "trace output_layer [8, 90], all rows, dim 1 over tp in 1 of 96\n");
+}
+
+TEST(DescribeModel, ASinkIsALogitAHeadCutOverTp) {
+  Case c = one_layer("tiny-dense");
+  c.layout.tp = 4;
+  c.model.attention_sink = true;
+  const std::string text = to_text(describe_model(c.model, c.layout));
+  EXPECT_NE(text.find("decoder.layers.0.self_attention.core_attention.softmax_offset [8] "
+                      "dim 0 over tp in 4 of 2; gradient tp shard cp partial dp partial pp "
+                      "invariant\n"),
+            std::string::npos)
+      << text;
 }
 
 TEST(DescribeModel, TheVocabularyIsPaddedToAMultipleOfDivisorTimesTp) {
