@@ -128,8 +128,9 @@ std::vector<Defect> loss_rows() {
       {.id = "Th-report-aliases-the-division",
        .source = "NVIDIA/Megatron-LM pipeline_parallel/schedules.py (semantics, section 6.1)",
        .summary = "the loss is divided in place while the report still refers to it",
-       .visible_when = "loss_norm == micro_batch && (mask == full || " +
-                       both("num_micro_batches > 1", kAnyTarget) + ")",
+       // Otherwise cp over the number of micro-batches may be 1.
+       .visible_when = "loss_norm == micro_batch && loss_values == 3 && (mask == full || " +
+                       both("cp == 1 && num_micro_batches > 1", kAnyTarget) + ")",
        .edit = report_aliases_the_division},
   };
 }

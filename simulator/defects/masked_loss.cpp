@@ -90,7 +90,8 @@ std::vector<Defect> masked_loss_rows() {
        .source = "radixark/miles #1823",
        .summary = "a loss function of two values returns the mean over its own tokens for its share "
                   "of the micro-batch's",
-       .visible_when = both("cp > 1 && loss_values == 2", kUnequalParts),
+       // Where one rank has all targets, its own mean is the mean.
+       .visible_when = both("cp > 1 && loss_values == 2 && mask == uneven", kMostTargets),
        .edit = share_of_the_local_mean},
       {.id = "B35-cp-factor-twice",
        .source = "NovaSky-AI/SkyRL #1751",
