@@ -180,6 +180,9 @@ TEST(ReferenceSink, FarAboveAllScoresLeavesNothingOfAttention) {
   const std::string name = "decoder.layers.1.self_attention.core_attention";
   for (const double value : traced(result.activations[0], name)) EXPECT_EQ(value, 0.0);
   EXPECT_TRUE(std::isfinite(result.objective));
+  for (const sim::OracleTensor& gradient : result.gradients) {
+    for (const double value : gradient.values) ASSERT_TRUE(std::isfinite(value)) << gradient.name;
+  }
 }
 
 }  // namespace

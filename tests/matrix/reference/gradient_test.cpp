@@ -97,7 +97,10 @@ TEST(ReferenceGradient, IsNotZeroForAnyTensorOfAFullBatch) {
   dense.model.bias = true;
   dense.recipe.mask = Mask::kFull;
   dense.model.attention_sink = true;
-  for (const Case& c : {linear, dense}) {
+  Case everything = small_dense_case();
+  take_everything(everything);
+  everything.recipe.mask = Mask::kFull;
+  for (const Case& c : {linear, dense, everything}) {
     for (const sim::OracleTensor& gradient : gradients_at(c, matrix::initial_parameters(c))) {
       EXPECT_GT(largest_of(gradient), 1e-3) << gradient.name;
     }
