@@ -1,41 +1,29 @@
-// Every computing kernel in f32 and bf16 against itself in f64 on the same inputs.
-//
-// An element may be off by half an ulp of its own type, for the one rounding at the store, and by
-// as many ulps of the accumulation type at the largest element as the op's row states, for the
-// arithmetic before it. In bf16 that leaves no room for a second rounding anywhere.
+// Every computing kernel in f32 and bf16 against itself in f64 on the same inputs; attention's are
+// in attention_precision_test.cpp.
+#include "tests/core/ops/precision.h"
+
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
 #include <string>
 #include <tuple>
 
 #include "core/ops/attention.h"
+#include "core/ops/dropout.h"
 #include "core/ops/elementwise.h"
 #include "core/ops/linear.h"
 #include "core/ops/norm.h"
 #include "core/ops/optimizer.h"
 #include "core/ops/vocabulary.h"
-#include "tests/support/op_fixture.h"
 
 namespace lockstep {
 namespace {
 
 using test::OpFixture;
-using test::rounded_to;
-using test::values_of;
+using Op = test::OpWithPrecision;
 
 constexpr double kEps = 1e-3;
 constexpr std::int64_t kRows = 24;
 constexpr std::int64_t kWidth = 32;
-
-struct Op {
-  std::string name;
-  double ulps_max;  // of the accumulation type, at the largest element
-  std::function<Tensor(OpFixture&)> result;
-};
 
 std::vector<Op> products_and_sums() {
   return {
@@ -139,6 +127,15 @@ std::vector<Op> elementwise_ops() {
          accumulate(f.ops(), {.x = f.random({200}), .sum = sum}, "test");
          return sum;
        }},
+      {"dropout",
+       0.5,
+       [](OpFixture& f) {
+         const Tensor rows = f.integers({4, 0, -1, 9});
+         return dropout(f.ops(),
+                        f.random({4, kWidth}),
+                        {.rows = rows, .width = kWidth},
+                        {.probability = 0.3, .seed = 1, .stream = 2});
+       }},
       {"rope",
        1,
        [](OpFixture& f) {
@@ -204,22 +201,6 @@ std::vector<Op> norm_ops() {
   };
 }
 
-constexpr AttentionSizes kHeads{
-    .batch = 2, .num_heads = 4, .num_kv_heads = 2, .head_dim = 8, .scale = 0.35};
-
-Qkv attention_inputs(OpFixture& f) {
-  const Tensor q = f.random({kRows, 32});
-  const Tensor k = f.random({kRows, 16});
-  return {.q = q, .k = k, .v = f.random({kRows, 16})};
-}
-
-Qkv attention_gradients(OpFixture& f) {
-  const Qkv inputs = attention_inputs(f);
-  const Tensor p = attention(f.ops(), inputs, kHeads).probabilities;
-  return attention_backward(
-      f.ops(), {.inputs = inputs, .probabilities = p}, kHeads, f.random({kRows, 32}));
-}
-
 ShardLogits shard_logits(OpFixture& f) {
   const Tensor logits = f.random({6, 40});
   return {.logits = logits,
@@ -229,17 +210,8 @@ ShardLogits shard_logits(OpFixture& f) {
 
 constexpr LabelSmoothing kSmoothing{.weight = 0.1, .vocabulary = 37};
 
-std::vector<Op> attention_and_loss_ops() {
+std::vector<Op> loss_ops() {
   return {
-      {"attention",
-       3,
-       [](OpFixture& f) { return attention(f.ops(), attention_inputs(f), kHeads).out; }},
-      {"attention_probabilities",
-       1,
-       [](OpFixture& f) { return attention(f.ops(), attention_inputs(f), kHeads).probabilities; }},
-      {"attention_backward_q", 4, [](OpFixture& f) { return attention_gradients(f).q; }},
-      {"attention_backward_k", 6, [](OpFixture& f) { return attention_gradients(f).k; }},
-      {"attention_backward_v", 2, [](OpFixture& f) { return attention_gradients(f).v; }},
       {"logits_max", 0, [](OpFixture& f) { return logits_max(f.ops(), shard_logits(f)); }},
       {"logits_stats",
        2,
@@ -311,17 +283,10 @@ std::vector<Op> optimizer_ops() {
 
 std::vector<Op> all_ops() {
   std::vector<Op> all = products_and_sums();
-  for (const std::vector<Op>& more :
-       {elementwise_ops(), norm_ops(), attention_and_loss_ops(), optimizer_ops()}) {
+  for (const std::vector<Op>& more : {elementwise_ops(), norm_ops(), loss_ops(), optimizer_ops()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
-}
-
-// The distance between neighbours of x in a type.
-double ulp(DType dtype, double x) {
-  const int mantissa_bits = dtype == DType::kBF16 ? 7 : 23;
-  return x == 0.0 ? 0.0 : std::ldexp(1.0, std::ilogb(x) - mantissa_bits);
 }
 
 using OpInType = std::tuple<Op, DType>;
@@ -330,21 +295,7 @@ class InType : public testing::TestWithParam<OpInType> {};
 
 TEST_P(InType, IsF64RoundedOnceUpToItsArithmetic) {
   const auto& [op, dtype] = GetParam();
-  OpFixture exact(DType::kF64, dtype);
-  OpFixture rounded(dtype, dtype);
-  const std::vector<double> expected = values_of(op.result(exact));
-  const Tensor tensor = op.result(rounded);
-  const std::vector<double> actual = values_of(tensor);
-  ASSERT_EQ(actual.size(), expected.size());
-  double largest = 0.0;
-  for (const double value : expected) largest = std::max(largest, std::abs(value));
-  const double unit = ulp(accumulation_type(dtype), largest);
-  double worst = -std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double store = 0.5 * ulp(tensor.dtype, expected[i]);
-    const double arithmetic = (std::abs(actual[i] - expected[i]) - store) / unit;
-    if (!(arithmetic <= worst)) worst = arithmetic;  // NaN counts
-  }
+  const double worst = test::ulps_of_arithmetic(op, dtype);
   EXPECT_LE(worst, op.ulps_max);
   RecordProperty("worst", std::to_string(worst));
 }
