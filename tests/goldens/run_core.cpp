@@ -13,6 +13,7 @@
 #include "core/ops/host.h"
 #include "core/snapshot/assemble.h"
 #include "core/snapshot/stretches.h"
+#include "core/train/batch.h"
 #include "core/train/gradient_buckets.h"
 #include "tests/support/rank_fixture.h"
 
@@ -67,7 +68,10 @@ sim::OracleTensor full_tensor(const RankContext& context, Shard shard, const Ten
 }
 
 // Rows in the core's order: row s * micro_batch + b is token s of sample b.
-MicroBatch micro_batch_of(const RankContext& context, const Case& c, const matrix::Batch& batch) {
+MicroBatch micro_batch_of(const RankContext& context,
+                          const Case& c,
+                          const matrix::Batch& batch,
+                          const SequenceTables& sequence) {
   std::vector<std::int64_t> ids;
   std::vector<std::int64_t> labels;
   std::vector<double> weights;
@@ -86,7 +90,8 @@ MicroBatch micro_batch_of(const RankContext& context, const Case& c, const matri
   return {.ids_T = integers_from_host(ops, ids, shape, "test.ids"),
           .labels_T = integers_from_host(ops, labels, shape, "test.labels"),
           .weights_T = reals_from_host(ops, ops.main_dtype(), weights, shape, "test.weights"),
-          .targets = targets};
+          .targets = targets,
+          .sequence = sequence};
 }
 
 Outcome run_on(const RankContext& context,
@@ -98,15 +103,23 @@ Outcome run_on(const RankContext& context,
   const Parameters parameters(context.ops, table);
   write_parameters(context, table, values, parameters);
   const HeadPlan heads = plan_heads(c);
+  const ContextPlan attends = plan_context(c);
+  const DropoutPlan dropout = plan_dropout(c);
+  const AttentionPlans attention{.heads = heads, .context = attends, .dropout = dropout};
   const CrossEntropyPlan cross_entropy = plan_cross_entropy(c);
-  const Decoder decoder(
-      context,
-      {.c = c, .parameters = {table, parameters}, .heads = heads, .cross_entropy = cross_entropy});
+  const Decoder decoder(context,
+                        {.c = c,
+                         .parameters = {table, parameters},
+                         .attention = attention,
+                         .cross_entropy = cross_entropy});
   const GradientBuckets gradients(context.ops, plan_buckets(table, c.recipe), table);
   gradients.fill_all(0.0, "test.zero");
   BucketSink sink(gradients);
 
-  const MicroBatch micro_batch = micro_batch_of(context, c, batch);
+  const BatchPlan batch_plan = plan_batch(c);
+  const BatchMaker batches(context, c, batch_plan, attends);
+  const MicroBatch micro_batch =
+      micro_batch_of(context, c, batch, batches.micro_batch({}).sequence);
   Tape tape(context.ops);
   std::vector<Tensor> trace;
   const Variable loss_sum = decoder.loss_sum(context, tape, micro_batch, trace);
@@ -120,7 +133,9 @@ Outcome run_on(const RankContext& context,
   LOCKSTEP_CHECK(trace.size() == activations.size(), "every activation of the table is traced");
   LOCKSTEP_CHECK(activations.back().name == "output_layer", "logits are the last activation");
   outcome.logits_TV =
-      full_tensor(context, shard_of(activations.back(), context.mesh, context.rank), trace.back());
+      full_tensor(context,
+                  shard_of(activations.back(), batches.rows({}), context.mesh, context.rank),
+                  trace.back());
   for (std::size_t i = 0; i < table.size(); ++i) {
     outcome.gradients.push_back(full_tensor(context,
                                             shard_of(table[i], context.mesh, context.rank),

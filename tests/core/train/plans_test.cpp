@@ -59,6 +59,11 @@ std::vector<CaseChange> case_changes() {
   return {
       {"tp", [](Case& c) { c.layout.tp = 2; }},
       {"dp", [](Case& c) { c.layout.dp = 2; }},
+      {"cp", [](Case& c) { c.layout.cp = 2; }},
+      {"packing", [](Case& c) { c.recipe.packing = true; }},
+      {"dropout", [](Case& c) { c.recipe.dropout = 0.5; }},
+      {"loss_values", [](Case& c) { c.recipe.loss_values = 2; }},
+      {"forward_only", [](Case& c) { c.recipe.forward_only = true; }},
       {"seed", [](Case& c) { c.recipe.seed += 1; }},
       {"lr", [](Case& c) { c.recipe.lr *= 2.0; }},
       {"bucket_elements", [](Case& c) { c.recipe.bucket_elements = 1; }},
@@ -78,11 +83,62 @@ std::string name_of_change(const testing::TestParamInfo<CaseChange>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Plans, DecidingField, testing::ValuesIn(case_changes()), name_of_change);
 
+// Of these, a model with attention.
+class DecidingFieldOfAttention : public testing::TestWithParam<CaseChange> {};
+
+Case context_case() {
+  Case c = preset_case("tiny-context");
+  c.layout.cp = 4;
+  c.layout.cp_comm = CpComm::kAllToAllP2p;
+  c.layout.cp_inner = 2;
+  return c;
+}
+
+TEST_P(DecidingFieldOfAttention, ChangesTheText) {
+  Case c = context_case();
+  GetParam().change(c);
+  EXPECT_NE(text_of(c), text_of(context_case()));
+}
+
+std::vector<CaseChange> changes_of_attention() {
+  return {
+      {"p2p", [](Case& c) { c.layout.cp_comm = CpComm::kP2p; }},
+      {"all_gather", [](Case& c) { c.layout.cp_comm = CpComm::kAllGather; }},
+      {"a2a", [](Case& c) { c.layout.cp_comm = CpComm::kAllToAll; }},
+      {"cp", [](Case& c) { c.layout.cp = 8; }},
+      {"sink", [](Case& c) { c.model.attention_sink = true; }},
+      {"window", [](Case& c) { c.model.sliding_window = 3; }},
+      {"packing", [](Case& c) { c.recipe.packing = true; }},
+      {"dropout", [](Case& c) { c.recipe.dropout = 0.5; }},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans,
+                         DecidingFieldOfAttention,
+                         testing::ValuesIn(changes_of_attention()),
+                         name_of_change);
+
+TEST(Plans, ForwardOnlyRunsHaveNoGradientsToKeepSumOrApply) {
+  Case c = preset_case("tiny-dense");
+  c.layout.tp = c.layout.dp = 2;
+  c.recipe.forward_only = true;
+  const Plans plans = make_plans(c);
+  EXPECT_TRUE(plans.buckets.buckets.empty());
+  EXPECT_TRUE(plans.update.entries.empty());
+  EXPECT_TRUE(plans.accumulation.sums.empty());
+  EXPECT_EQ(to_text(plans.finalize),
+            "finalize.totals_sum: sum totals over dp_cp\n"
+            "finalize.scale: scale by targets factor 1\n");
+}
+
 // A setup with every kind of entry.
 Plans full_plans() {
   Case c = preset_case("tiny-dense");
   c.layout.tp = 4;
+  c.layout.cp = 2;
   c.layout.dp = 3;
+  c.recipe.packing = true;
+  c.recipe.dropout = 0.5;
   c.recipe.overlap = {"grad"};
   c.recipe.bucket_elements = 3000;
   return make_plans(c);
@@ -129,11 +185,29 @@ std::vector<PlanEdit> edits_before_backward() {
       {"batch_micro_batch", [](Plans& p) { p.batch.micro_batch += 1; }},
       {"batch_micro_batch_stride", [](Plans& p) { p.batch.micro_batch_stride += 1; }},
       {"batch_dp_stride", [](Plans& p) { p.batch.dp_stride = 0; }},
+      {"batch_ids", [](Plans& p) { p.batch.ids.axis = Axis::kDp; }},
+      {"batch_labels", [](Plans& p) { p.batch.labels.num_parts = 1; }},
+      {"batch_weights", [](Plans& p) { p.batch.weights.order = ChunkOrder::kContiguous; }},
+      {"batch_positions", [](Plans& p) { p.batch.positions.order = ChunkOrder::kFirst; }},
+      {"batch_rows", [](Plans& p) { p.batch.rows.multiple = 2; }},
+      {"batch_shift", [](Plans& p) { p.batch.shift = LabelShift::kAfterCut; }},
+      {"batch_rope", [](Plans& p) { p.batch.rope = RopePosition::kInSample; }},
+      {"batch_padding_weight", [](Plans& p) { p.batch.padding_weight = 1.0; }},
+      {"cut_axis", [](Plans& p) { p.batch.weights.axis = Axis::kDp; }},
+      {"cut_num_parts", [](Plans& p) { p.batch.weights.num_parts += 1; }},
+      {"cut_multiple", [](Plans& p) { p.batch.weights.multiple += 1; }},
+      {"cut_rounds_up", [](Plans& p) { p.batch.weights.rounds_up = false; }},
+      {"cut_padding", [](Plans& p) { p.batch.weights.padding = PaddingPlace::kBehindSample; }},
+      {"cut_unit", [](Plans& p) { p.batch.weights.unit = CutUnit::kSample; }},
       {"mapping_variant",
        [](Plans& p) { p.mappings.of(MappingKind::kReduce).name = "a wrong variant"; }},
       {"mapping_enter", [](Plans& p) { p.mappings.enter = MappingKind::kGatherRows; }},
       {"mapping_row_bias", [](Plans& p) { p.mappings.row_bias = RowBias::kBeforeLeaving; }},
       {"mapping_leave", [](Plans& p) { p.mappings.leave = MappingKind::kReduceScatterRows; }},
+      {"mapping_variant_over_cp",
+       [](Plans& p) { p.mappings.of(MappingKind::kGatherKeys).name = "a wrong variant"; }},
+      {"loss_values", [](Plans& p) { p.loss.values = 2; }},
+      {"loss_count_group", [](Plans& p) { p.loss.count_group = GroupKind::kCp; }},
       {"loss_divisor", [](Plans& p) { p.loss.divisor = LossDivisor::kMicroBatchTargets; }},
       {"loss_factor", [](Plans& p) { p.loss.factor = 0.5; }},
       {"loss_reported", [](Plans& p) { p.loss.reported = ReportedLoss::kScaled; }},
@@ -157,6 +231,36 @@ std::vector<PlanEdit> edits_of_the_model() {
       {"cross_entropy_smoothing_weight", [](Plans& p) { p.cross_entropy.smoothing.weight += 0.1; }},
       {"cross_entropy_smoothing_vocabulary",
        [](Plans& p) { p.cross_entropy.smoothing.vocabulary += 1; }},
+  };
+}
+
+std::vector<PlanEdit> edits_of_attention() {
+  return {
+      {"context_is_whole", [](Plans& p) { p.context.is_whole = true; }},
+      {"context_heads_group", [](Plans& p) { p.context.heads_group = GroupKind::kCpInner; }},
+      {"context_keys_group", [](Plans& p) { p.context.keys_group = GroupKind::kCp; }},
+      {"context_without_ring", [](Plans& p) { p.context.ring = {}; }},
+      {"context_window", [](Plans& p) { p.context.window = 3; }},
+      {"context_uses_sink", [](Plans& p) { p.context.uses_sink = true; }},
+      {"context_keeps_documents_apart", [](Plans& p) { p.context.keeps_documents_apart = false; }},
+      {"context_tokens", [](Plans& p) { p.context.tokens.rounds_up = false; }},
+      {"ring_group", [](Plans& p) { p.context.ring->group = GroupKind::kCpOuter; }},
+      {"ring_forward", [](Plans& p) { p.context.ring->forward.pop_back(); }},
+      {"ring_backward", [](Plans& p) { p.context.ring->backward.pop_back(); }},
+      {"ring_label", [](Plans& p) { p.context.ring->forward[1].label = "forward.ring9"; }},
+      {"ring_owner", [](Plans& p) { p.context.ring->forward[1].owner = 0; }},
+      {"ring_uses_own_keys", [](Plans& p) { p.context.ring->backward[1].uses_own_keys = true; }},
+      {"ring_passes_keys", [](Plans& p) { p.context.ring->forward[1].passes_keys = true; }},
+      {"ring_passes_gradients",
+       [](Plans& p) { p.context.ring->backward[1].passes_gradients = false; }},
+      {"dropout_probability", [](Plans& p) { p.dropout.probability = 0.25; }},
+      {"dropout_default_seed", [](Plans& p) { p.dropout.default_stream.seed += 1; }},
+      {"dropout_tensor_parallel_seed_axis",
+       [](Plans& p) { p.dropout.tensor_parallel_stream.seed_axis = Axis::kTp; }},
+      {"dropout_expert_index", [](Plans& p) { p.dropout.expert_stream.index = MaskIndex::kLocal; }},
+      {"dropout_residual", [](Plans& p) { p.dropout.residual = RandomStream::kTensorParallel; }},
+      {"dropout_attention", [](Plans& p) { p.dropout.attention = RandomStream::kDefault; }},
+      {"dropout_experts", [](Plans& p) { p.dropout.experts = RandomStream::kDefault; }},
   };
 }
 
@@ -216,6 +320,14 @@ std::vector<PlanEdit> edits_after_finalisation() {
   };
 }
 
+TEST(Plans, HowACountIsSummedShowsWhereOneIs) {
+  Case c = context_case();
+  c.recipe.loss_norm = LossNorm::kMicroBatch;
+  Plans in_place = make_plans(c);
+  in_place.loss.count_reduction = CountReduction::kInPlace;
+  EXPECT_NE(to_text(in_place), text_of(c));
+}
+
 std::string name_of_edit(const testing::TestParamInfo<PlanEdit>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(BeforeBackward,
@@ -225,6 +337,10 @@ INSTANTIATE_TEST_SUITE_P(BeforeBackward,
 INSTANTIATE_TEST_SUITE_P(OfTheModel,
                          ActingField,
                          testing::ValuesIn(edits_of_the_model()),
+                         name_of_edit);
+INSTANTIATE_TEST_SUITE_P(OfAttention,
+                         ActingField,
+                         testing::ValuesIn(edits_of_attention()),
                          name_of_edit);
 INSTANTIATE_TEST_SUITE_P(GradientSums,
                          ActingField,

@@ -18,10 +18,12 @@ void add(Digest& digest, const std::vector<Shard>& shards) {
 
 void add(Digest& digest, const StepResult& step) {
   for (const MicroBatchLoss& loss : step.losses) {
-    digest.add(std::array{loss.loss});
+    digest.add(std::array{loss.loss_sum, static_cast<double>(loss.targets)});
     add(digest, loss.activations);
   }
   digest.add(std::array{step.loss,
+                        step.reported_loss,
+                        static_cast<double>(step.reported_targets),
                         step.gradient_norm,
                         static_cast<double>(step.gradient_zeros),
                         step.parameter_norm});
