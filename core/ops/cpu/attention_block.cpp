@@ -107,13 +107,13 @@ void draw_factors(const BlockPlace& place, std::int64_t s, std::span<const Run> 
 // log(exp a + exp b). NaN stays.
 template <typename A>
 A log_of_sum(A a, A b) {
-  const A larger = (a > b || a != a) ? a : b;
-  const A smaller = (a > b || a != a) ? b : a;
+  const A larger = a > b ? a : b;
+  const A smaller = a > b ? b : a;
   if (smaller == -std::numeric_limits<A>::infinity()) return larger;
   return larger + std::log1p(std::exp(smaller - larger));
 }
 
-// Of one query: z[u] becomes exp(z[u] - largest) over the runs.
+// Of one query: z[u] becomes exp(z[u] - largest) over the runs. NaN stays, in the sum.
 template <typename A>
 struct Exponentials {
   A largest;
@@ -124,7 +124,7 @@ Exponentials<A> exponentials_of(std::span<const Run> runs, A* z) {
   A largest = z[runs[0].first];
   for (const Run& run : runs) {
     for (std::int64_t u = run.first; u < run.end; ++u) {
-      largest = (z[u] > largest || z[u] != z[u]) ? z[u] : largest;
+      largest = std::max(largest, z[u]);
     }
   }
   A sum{0};

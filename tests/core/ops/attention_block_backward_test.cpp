@@ -257,7 +257,7 @@ TEST_F(AttentionBlockBackward, DeltaIsTheInnerProductOfEachHeadsRow) {
 }
 
 TEST_F(AttentionBlockBackward, ShapesThatDoNotFitAreRefused) {
-  const BlockProblem problem = block_problem(*this, test::compact_settings()[3]);
+  const BlockProblem problem = block_problem(*this, test::compact_settings().back());
   const Tensor dout = random(problem.q.shape);
   const AttentionState state = merged(ops(), problem);
   const AttentionFinal final = test::final_of(ops(), problem, state, dout);

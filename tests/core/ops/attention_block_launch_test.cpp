@@ -64,7 +64,7 @@ class AttentionBlockLaunches : public testing::Test, protected OpFixture {
   TouchRecorder device_;
   const KernelTable kernels_ = cpu_kernels();
   const OpContext recorded_{.device = device_, .kernels = kernels_};
-  const BlockProblem problem_ = block_problem(*this, test::compact_settings()[3]);
+  const BlockProblem problem_ = block_problem(*this, test::compact_settings().back());
   const Tensor dout_ = random(problem_.q.shape);
 };
 

@@ -200,6 +200,11 @@ std::vector<BlockSetting> compact_settings() {
   BlockSetting sinks = block_setting("ring with a sink and dropout", ring, owners, sizes);
   sinks.has_sink = true;
   set_dropout(sinks.block, 0.25);
+  // As ranks 0 and 1 of two hold their chunks: what a query sees, and what sees a key, has gaps.
+  const Tokens first{joined({run_of(0, 2), run_of(6, 2)})};
+  const Tokens gathered{joined({first, run_of(2, 2), run_of(4, 2)})};
+  const BlockSetting gaps = block_setting(
+      "gathered chunks", joined({run_of(6, 2), run_of(2, 2), run_of(7, 3)}), {gathered}, sizes);
   BlockSetting all = block_setting("documents, window, sink and dropout",
                                    documents,
                                    {packed({3, 2}, 2), documents},
@@ -207,7 +212,7 @@ std::vector<BlockSetting> compact_settings() {
   all.block.window = 2;
   all.has_sink = true;
   set_dropout(all.block, 0.5);
-  return {window, packing, sinks, all};
+  return {window, packing, sinks, gaps, all};
 }
 
 }  // namespace lockstep::test

@@ -59,7 +59,7 @@ struct PlainAttention {
 PlainAttention plain_attention(const BlockProblem& problem);
 
 // Settings small enough for a difference quotient of every element: windows, documents with
-// padding, a ring with a sink, dropout, samples and groups of query heads.
+// padding, a ring with a sink, gathered chunks, dropout, samples and groups of query heads.
 std::vector<BlockSetting> compact_settings();
 
 }  // namespace lockstep::test

@@ -127,6 +127,12 @@ std::vector<Op> elementwise_ops() {
          accumulate(f.ops(), {.x = f.random({200}), .sum = sum}, "test");
          return sum;
        }},
+  };
+}
+
+// Those that go by the place of a row.
+std::vector<Op> ops_by_place() {
+  return {
       {"dropout",
        0.5,
        [](OpFixture& f) {
@@ -283,7 +289,8 @@ std::vector<Op> optimizer_ops() {
 
 std::vector<Op> all_ops() {
   std::vector<Op> all = products_and_sums();
-  for (const std::vector<Op>& more : {elementwise_ops(), norm_ops(), loss_ops(), optimizer_ops()}) {
+  for (const std::vector<Op>& more :
+       {elementwise_ops(), ops_by_place(), norm_ops(), loss_ops(), optimizer_ops()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
