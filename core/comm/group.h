@@ -27,8 +27,8 @@ enum class GroupKind {
   kEp,
   kEtp,
   kEdp,
-  kTpEp,    // etp and ep
-  kTpEpPp,  // etp, ep and pp
+  kTpEp,     // etp and ep
+  kTpEpPp,   // etp, ep and pp
   kCpInner,  // neighbours in cp: of a2a+p2p those that exchange heads, each rank alone else
   kCpOuter,  // the ranks at one place of all inner groups: of a2a+p2p a ring
 };

@@ -37,8 +37,8 @@ std::int64_t token(const Case& c, std::int64_t step, std::int64_t sample, std::i
 bool is_target(const Case& c, std::int64_t step, std::int64_t sample, std::int64_t position);
 
 // Where the documents of a sample begin, ascending from 0: with packing of 3 to about 3/8 of seq
-// tokens each, the last cut off at seq; without it one of all tokens. Tokens, labels and targets are the sample's own: the
-// label of a document's last token is the first token of the next.
+// tokens each, the last cut off at seq; without it one of all tokens. Tokens, labels and targets
+// are the sample's own: the label of a document's last token is the first token of the next.
 std::vector<std::int64_t> document_starts(const Case& c, std::int64_t step, std::int64_t sample);
 
 // Position 0 of a sample among the tokens of all steps, which follow one another.

@@ -73,7 +73,7 @@ std::vector<Field> size_fields() {
   };
 }
 
-std::vector<Field> architecture_fields() {
+std::vector<Field> attention_fields() {
   return {
       field(&Case::model,
             &Model::attention,
@@ -98,6 +98,24 @@ std::vector<Field> architecture_fields() {
             {.name = "qk_norm",
              .default_value = false,
              .summary = "norms over each head's query and key"}),
+      field(&Case::model,
+            &Model::position,
+            {.name = "position",
+             .default_value = std::string("rope"),
+             .choices = {"rope", "none"},
+             .summary = "position encoding"}),
+      field(&Case::model,
+            &Model::rope_theta,
+            {.name = "rope_theta",
+             .default_value = 10000.0,
+             .smallest = 1,
+             .largest = 1e12,
+             .summary = "base of RoPE's wavelengths"}),
+  };
+}
+
+std::vector<Field> architecture_fields() {
+  return {
       field(&Case::model,
             &Model::tied,
             {.name = "tied",
@@ -125,19 +143,6 @@ std::vector<Field> architecture_fields() {
              .default_value = std::string("gated"),
              .choices = {"gated", "plain"},
              .summary = "SiLU(gate) * up, or SiLU of one column-parallel linear"}),
-      field(&Case::model,
-            &Model::position,
-            {.name = "position",
-             .default_value = std::string("rope"),
-             .choices = {"rope", "none"},
-             .summary = "position encoding"}),
-      field(&Case::model,
-            &Model::rope_theta,
-            {.name = "rope_theta",
-             .default_value = 10000.0,
-             .smallest = 1,
-             .largest = 1e12,
-             .summary = "base of RoPE's wavelengths"}),
       field(&Case::model,
             &Model::gather_output,
             {.name = "gather_output",
@@ -200,6 +205,7 @@ std::vector<Field> expert_fields() {
 
 std::vector<Field> model_fields() {
   std::vector<Field> all = size_fields();
+  for (Field& row : attention_fields()) all.push_back(std::move(row));
   for (Field& row : architecture_fields()) all.push_back(std::move(row));
   for (Field& row : expert_fields()) all.push_back(std::move(row));
   return all;

@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-std::vector<Rule> all_rules() {
+std::vector<Rule> layout_rules() {
   return {
       {"sp -> tp > 1", "sp needs tp above 1, and tp is {tp}"},
       {"not (gather_output and sp)", "gather_output and sp exclude each other"},
@@ -23,6 +23,11 @@ std::vector<Rule> all_rules() {
        "num_hidden_layers {num_hidden_layers} is not divisible by pp {pp} times vpp {vpp}"},
       {"global_batch % (dp * micro_batch) == 0",
        "global_batch {global_batch} is not divisible by dp {dp} times micro_batch {micro_batch}"},
+  };
+}
+
+std::vector<Rule> sequence_rules() {
+  return {
       // Packed documents are padded to what these ask.
       {"cp > 1 and not packing -> seq % (2 * cp) == 0",
        "seq {seq} is not divisible by twice cp {cp}"},
@@ -49,6 +54,11 @@ std::vector<Rule> all_rules() {
       {"loss_values == 2 -> loss_norm == micro_batch",
        "loss_norm token divides by a count, which a loss function of two values does not return"},
       {"forward_only -> dropout == 0", "forward_only evaluates: dropout {dropout} must be 0"},
+  };
+}
+
+std::vector<Rule> attention_rules() {
+  return {
       {"attention == causal -> num_attention_heads % num_key_value_heads == 0",
        "num_attention_heads {num_attention_heads} is not divisible by num_key_value_heads "
        "{num_key_value_heads}"},
@@ -69,6 +79,11 @@ std::vector<Rule> all_rules() {
        "an RMS norm of each head needs a head_dim above 1, and it is {head_dim}"},
       {"attention == causal and qk_norm and norm == layer -> head_dim > 2",
        "a layer norm of each head needs a head_dim above 2, and it is {head_dim}"},
+  };
+}
+
+std::vector<Rule> expert_rules() {
+  return {
       {"ep > 1 -> moe", "ep {ep} needs experts, and num_experts is {num_experts}"},
       {"moe -> num_experts % ep == 0", "num_experts {num_experts} is not divisible by ep {ep}"},
       {"moe -> num_experts_per_tok <= num_experts",
@@ -86,6 +101,14 @@ std::vector<Rule> all_rules() {
        "shared_expert_intermediate_size {shared_expert_intermediate_size} is not divisible by tp "
        "{tp}"},
   };
+}
+
+std::vector<Rule> all_rules() {
+  std::vector<Rule> all;
+  for (const auto& rows : {layout_rules(), sequence_rules(), attention_rules(), expert_rules()}) {
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  return all;
 }
 
 std::vector<Expression> parsed_conditions() {

@@ -46,8 +46,8 @@ AttentionBlock block_for(const RankContext& context,
   block.sizes.num_kv_heads /= parts;
   if (dropout.of(dropout.attention).index == MaskIndex::kFull) {
     block.all_heads = c.model.num_attention_heads;
-    block.first_head = context.group_rank(GroupKind::kTp).value * sizes.num_heads +
-                       part * block.sizes.num_heads;
+    block.first_head =
+        context.group_rank(GroupKind::kTp).value * sizes.num_heads + part * block.sizes.num_heads;
   } else {
     block.all_heads = block.sizes.num_heads;
   }
@@ -182,8 +182,7 @@ AttentionState ContextAttention::run_forward(const RankContext& context,
 AttentionFinal ContextAttention::final_of(const BackwardCall& call) const {
   return {.q = call.saved[0],
           .lse = call.saved[4],
-          .delta = attention_delta(
-              call.ops, call.saved[3], call.output_gradients[0], block_.sizes),
+          .delta = attention_delta(call.ops, call.saved[3], call.output_gradients[0], block_.sizes),
           .dout = call.output_gradients[0]};
 }
 

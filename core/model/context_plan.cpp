@@ -91,13 +91,13 @@ std::string to_text(const ContextPlan& plan) {
 
 AttendedParts attended_parts(const ContextPlan& plan, const RankContext& context) {
   const Axis axis = plan.tokens.axis;
-  AttendedParts parts{
-      .queries = parts_of_group(context, context.rank, plan.heads_group, axis), .forward_keys = {},
-      .backward_keys = {}};
+  AttendedParts parts{.queries = parts_of_group(context, context.rank, plan.heads_group, axis),
+                      .forward_keys = {},
+                      .backward_keys = {}};
   if (!plan.ring.has_value()) {
-    const auto& keys =
-        plan.keys_group ? parts_of_group(context, context.rank, plan.keys_group, axis)
-                        : parts.queries;
+    const auto& keys = plan.keys_group
+                           ? parts_of_group(context, context.rank, plan.keys_group, axis)
+                           : parts.queries;
     parts.forward_keys = parts.backward_keys = {keys};
     return parts;
   }

@@ -46,8 +46,7 @@ Decoder::Decoder(const RankContext& context, const DecoderSpec& spec)
                  "embedding.word_embeddings",
                  spec.parameters.of("embedding.word_embeddings.weight"),
                  own_vocabulary(context, spec.parameters)),
-      embedding_dropout_(
-          context, spec.attention.dropout, "embedding", spec.c.model.hidden_size),
+      embedding_dropout_(context, spec.attention.dropout, "embedding", spec.c.model.hidden_size),
       final_norm_(spec.c.model, spec.parameters, "decoder.final_layernorm."),
       output_layer_(context, "output_layer", {.weight = output_weight(spec.parameters)}),
       gather_output_(gather_output(spec.c.model)),

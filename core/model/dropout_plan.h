@@ -40,8 +40,8 @@ struct DropoutPlan {
   StreamEntry default_stream;
   StreamEntry tensor_parallel_stream;
   StreamEntry expert_stream;
-  RandomStream residual = RandomStream::kDefault;           // embedding, attention and MLP outputs
-  RandomStream attention = RandomStream::kTensorParallel;   // probabilities, by head
+  RandomStream residual = RandomStream::kDefault;          // embedding, attention and MLP outputs
+  RandomStream attention = RandomStream::kTensorParallel;  // probabilities, by head
   RandomStream experts = RandomStream::kExpert;
 
   const StreamEntry& of(RandomStream stream) const;

@@ -41,9 +41,9 @@ struct Mapping {
 // Where a row-parallel map adds its bias, which every rank holds whole.
 enum class RowBias { kAfterLeaving, kBeforeLeaving };
 
-// The mappings over tp and those over cp, by MappingKind, and which of them lead into and out of the regions that a
-// column- and a row-parallel map enclose: under sequence parallelism tokens are cut outside them.
-// A plan like any other: a wrong variant is an edit of it.
+// The mappings over tp and those over cp, by MappingKind, and which of them lead into and out of
+// the regions that a column- and a row-parallel map enclose: under sequence parallelism tokens are
+// cut outside them. A plan like any other: a wrong variant is an edit of it.
 struct MappingTable {
   std::array<Mapping, kNumMappings> by_kind;
   MappingKind enter = MappingKind::kCopy;

@@ -187,10 +187,8 @@ Tensor BatchMaker::dropout_rows(const Documents& documents, std::int64_t first_t
 MicroBatch BatchMaker::micro_batch(const MicroBatchId& id) const {
   const OpContext& ops = context_.ops;
   const Documents documents = documents_of(id);
-  const SampleRows rows{.c = c_,
-                        .step = id.step,
-                        .first_sample = first_sample(id),
-                        .num_samples = plan_.micro_batch};
+  const SampleRows rows{
+      .c = c_, .step = id.step, .first_sample = first_sample(id), .num_samples = plan_.micro_batch};
   const auto ids = ids_of(rows, slots(plan_.ids, documents));
   const auto labels = labels_of(rows, slots(plan_.labels, documents), plan_.shift);
   const auto weights = weights_of(rows, slots(plan_.weights, documents), plan_.padding_weight);

@@ -19,14 +19,13 @@ namespace {
 class DeviceTotals {
  public:
   DeviceTotals(const OpContext& ops, const StepTotals& local)
-      : tensor_(reals_from_host(ops,
-                                DType::kF64,
-                                std::array{local.objective,
-                                           local.targets,
-                                           local.reported_loss_sum,
-                                           local.reported_targets},
-                                {4},
-                                "finalize.totals")) {}
+      : tensor_(reals_from_host(
+            ops,
+            DType::kF64,
+            std::array{
+                local.objective, local.targets, local.reported_loss_sum, local.reported_targets},
+            {4},
+            "finalize.totals")) {}
 
   const Tensor& tensor() const { return tensor_; }
   Tensor objective() const { return tensor_.rows(0, 1); }

@@ -34,8 +34,8 @@ double dividing_count(const RankContext& context, const LossPlan& plan, const Te
 }
 
 Variable divided(Tape& tape, const Variable& x, double divisor) {
-  const Tensor factor = reals_from_host(
-      tape.ops(), x.value.dtype, std::array{1.0 / divisor}, {1}, "loss.share");
+  const Tensor factor =
+      reals_from_host(tape.ops(), x.value.dtype, std::array{1.0 / divisor}, {1}, "loss.share");
   return tape.record({.label = "loss_share",
                       .inputs = {x},
                       .outputs = {scaled_by(tape.ops(), x.value, factor)},
@@ -71,11 +71,11 @@ LossPlan plan_loss(const Case& c, std::optional<GroupKind> count_group) {
 }
 
 std::string to_text(const LossPlan& plan) {
-  std::string text = fmt::format(
-      "loss: {} values, factor {} / {}",
-      plan.values,
-      plan.factor,
-      plan.divisor == LossDivisor::kOne ? "1" : "targets of the micro-batch");
+  std::string text =
+      fmt::format("loss: {} values, factor {} / {}",
+                  plan.values,
+                  plan.factor,
+                  plan.divisor == LossDivisor::kOne ? "1" : "targets of the micro-batch");
   if (plan.count_group.has_value()) {
     text += fmt::format(" summed over {}{}",
                         name_of(*plan.count_group),
@@ -90,11 +90,8 @@ LossOutput masked_loss(const RankContext& context,
                        const LossPlan& plan,
                        const Variable& loss_sum,
                        std::int64_t targets) {
-  const Tensor count = reals_from_host(context.ops,
-                                       DType::kF64,
-                                       std::array{static_cast<double>(targets)},
-                                       {1},
-                                       "loss.count");
+  const Tensor count = reals_from_host(
+      context.ops, DType::kF64, std::array{static_cast<double>(targets)}, {1}, "loss.count");
   const LossReport report{.loss_sum = loss_sum.value, .count = count};
   if (plan.values == 3) return {.loss = loss_sum, .count = count, .report = report};
   return {.loss = divided(tape, loss_sum, dividing_count(context, plan, count)),

@@ -32,10 +32,11 @@ Plans make_plans(const Case& c) {
 std::string to_text(const Plans& plans) {
   return to_text(plans.table) + to_text(plans.activations) + to_text(plans.init) +
          to_text(plans.batch) + to_text(plans.mappings) + to_text(plans.heads) +
-         to_text(plans.context) + to_text(plans.dropout) + to_text(plans.cross_entropy) + to_text(plans.loss) + to_text(plans.buckets, plans.table) +
-         to_text(plans.accumulation) + to_text(plans.finalize) + to_text(plans.gradient_norm) +
-         to_text(plans.clip) + to_text(plans.gradient_zeros) + to_text(plans.update) +
-         to_text(plans.parameter_norm) + to_text(plans.probes);
+         to_text(plans.context) + to_text(plans.dropout) + to_text(plans.cross_entropy) +
+         to_text(plans.loss) + to_text(plans.buckets, plans.table) + to_text(plans.accumulation) +
+         to_text(plans.finalize) + to_text(plans.gradient_norm) + to_text(plans.clip) +
+         to_text(plans.gradient_zeros) + to_text(plans.update) + to_text(plans.parameter_norm) +
+         to_text(plans.probes);
 }
 
 }  // namespace lockstep

@@ -27,7 +27,8 @@ struct UpdatePlan {
   std::vector<UpdateEntry> entries;
 };
 
-// Nothing is updated without backward passes. Weight decay goes by the model's shape, whatever part a rank holds: none for 1-D parameters.
+// Nothing is updated without backward passes. Weight decay goes by the model's shape, whatever part
+// a rank holds: none for 1-D parameters.
 UpdatePlan plan_update(const ParameterTable& table, const Recipe& recipe);
 std::string to_text(const UpdatePlan& plan);
 

@@ -8,8 +8,7 @@ namespace lockstep::sim {
 namespace {
 
 constexpr std::string_view kAttentive = "cp > 1 && attention == causal";
-constexpr std::string_view kOnRing =
-    "cp > 1 && attention == causal && cp_comm in [p2p, 'a2a+p2p']";
+constexpr std::string_view kOnRing = "cp > 1 && attention == causal && cp_comm in [p2p, 'a2a+p2p']";
 // Documents of up to 3/8 of seq: of many some are longer than what they are padded to, and no
 // multiple of it.
 constexpr std::string_view kSomeLongDocument =
@@ -175,15 +174,14 @@ std::vector<Defect> sequence_rows() {
       {.id = "B158-rope-table-not-cut",
        .source = "NVIDIA/Megatron-LM #1612",
        .summary = "every cp rank turns its tokens by the first angles of the table",
-       .visible_when =
-           both(std::string(kAttentive) + " && position == rope && sliding_window != 1",
-                kAnyAttention),
+       .visible_when = both(std::string(kAttentive) + " && position == rope && sliding_window != 1",
+                            kAnyAttention),
        .edit = rope_table_not_cut},
       {.id = "B157-packed-rope-table-cut-as-one",
        .source = "NVIDIA/Megatron-LM #5243",
        .summary = "the angles of packed documents are cut over cp as if they were one document",
-       .visible_when = both(std::string(kAttentive) + " && packing && position == rope",
-                            kAnyAttention),
+       .visible_when =
+           both(std::string(kAttentive) + " && packing && position == rope", kAnyAttention),
        .edit = rope_table_of_one_document},
       {.id = "B161-documents-see-each-other",
        .source = "axolotl-ai-cloud/axolotl #4002",

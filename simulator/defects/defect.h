@@ -19,8 +19,8 @@ struct Defect {
   // B: number in the corpus of public reports. T: trap of semantics, section 12, by number or, of
   // its short list, by letter. S: section of semantics. B27-dp-reduction-missing
   std::string id;
-  std::string source;        // public report, or where the mechanism is told
-  std::string summary;       // the mechanism in one sentence
+  std::string source;   // public report, or where the mechanism is told
+  std::string summary;  // the mechanism in one sentence
   // Where some check must fail: an expression over the fields of a case that trains.
   std::string visible_when;
   void (*edit)(const Case&, TrialSetup&);

@@ -47,16 +47,17 @@ std::vector<Defect> dropout_rows() {
       {.id = "S15-one-mask-for-all-parts",
        .source = "NVIDIA/Megatron-LM tensor_parallel/random.py (semantics, section 1.5)",
        .summary = "ranks that hold other parts of an activation drop the same elements of them",
-       .visible_when = both(std::string(kDrops) +
-                                " && tp > 1 && (sp || attention == causal && sliding_window != 1)",
-                            kMostTargets),
+       .visible_when = both(
+           std::string(kDrops) + " && tp > 1 && (sp || attention == causal && sliding_window != 1)",
+           kMostTargets),
        .edit = one_mask_for_all_parts},
       {.id = "B65-streams-by-tensor-rank",
        .source = "pytorch/pytorch #168058",
-       .summary = "masks of sharded activations are drawn by rank, so that they depend on the layout",
-       .visible_when = both(std::string(kDrops) +
-                                " && tp > 1 && (sp || attention == causal && sliding_window != 1)",
-                            kMostTargets),
+       .summary =
+           "masks of sharded activations are drawn by rank, so that they depend on the layout",
+       .visible_when = both(
+           std::string(kDrops) + " && tp > 1 && (sp || attention == causal && sliding_window != 1)",
+           kMostTargets),
        .edit = streams_by_tensor_rank},
       {.id = "S15-streams-split-over-cp",
        .source = "NVIDIA/Megatron-LM tensor_parallel/random.py (semantics, section 1.5)",

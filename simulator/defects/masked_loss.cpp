@@ -7,8 +7,7 @@ namespace lockstep::sim {
 namespace {
 
 constexpr std::string_view kMeans = "cp > 1 && loss_norm == micro_batch";
-constexpr std::string_view kMeansOfThree =
-    "cp > 1 && loss_norm == micro_batch && loss_values == 3";
+constexpr std::string_view kMeansOfThree = "cp > 1 && loss_norm == micro_batch && loss_values == 3";
 
 // In every micro-batch that has targets some cp rank has more than another.
 constexpr std::string_view kUnequalParts =
@@ -82,14 +81,16 @@ std::vector<Defect> masked_loss_rows() {
   return {
       {.id = "B05-local-count-under-cp",
        .source = "NVIDIA/Megatron-LM #7513 (finding 9 of #7452)",
-       .summary = "each cp rank divides its loss sum by its own count of targets, and the mean over "
-                  "cp ranks joins them",
+       .summary =
+           "each cp rank divides its loss sum by its own count of targets, and the mean over "
+           "cp ranks joins them",
        .visible_when = both(kMeansOfThree, kUnequalParts),
        .edit = local_count_under_cp},
       {.id = "B03-share-of-the-local-mean",
        .source = "radixark/miles #1823",
-       .summary = "a loss function of two values returns the mean over its own tokens for its share "
-                  "of the micro-batch's",
+       .summary =
+           "a loss function of two values returns the mean over its own tokens for its share "
+           "of the micro-batch's",
        // Where one rank has all targets, its own mean is the mean.
        .visible_when = both("cp > 1 && loss_values == 2 && mask == uneven", kMostTargets),
        .edit = share_of_the_local_mean},
@@ -100,7 +101,8 @@ std::vector<Defect> masked_loss_rows() {
        .edit = cp_factor_twice},
       {.id = "S62-cp-factor-never",
        .source = "NVIDIA/Megatron-LM pipeline_parallel/schedules.py (semantics, section 6.2)",
-       .summary = "nothing makes up for the mean over cp ranks, each of which has a part of the sum",
+       .summary =
+           "nothing makes up for the mean over cp ranks, each of which has a part of the sum",
        .visible_when = both(kMeans, kAnyTarget),
        .edit = cp_factor_never},
       {.id = "B43-two-values-where-a-count-is-needed",

@@ -50,7 +50,8 @@ std::vector<Broken> broken_dense_cases() {
          c.recipe.packing = true;
          c.recipe.micro_batch = 2;
        },
-       "packing needs a micro_batch of 1, and it is 2: documents have other lengths in each sample"},
+       "packing needs a micro_batch of 1, and it is 2: documents have other lengths in each "
+       "sample"},
   };
 }
 
