@@ -19,7 +19,7 @@ void add_losses(const std::string& where, const StepResult& step, std::vector<Na
   for (const MicroBatchLoss& loss : step.losses) {
     const std::string micro_batch =
         where + "micro-batch " + std::to_string(loss.global_micro_batch) + ", ";
-    all.push_back({micro_batch + "loss", {loss.loss}});
+    all.push_back({micro_batch + "loss_sum", {loss.loss_sum}});
     add_shards(micro_batch, loss.activations, all);
   }
 }
