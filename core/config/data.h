@@ -1,7 +1,8 @@
 // The data of a case: weights, tokens, masks and documents, each a pure function of seed and global
 // position.
 //
-// Core and reference share this file and nothing else; literal values pin it in a test.
+// Core and reference share this file, with the hash of core/base/random.h, and nothing else;
+// literal values pin it in a test.
 #pragma once
 
 #include <cstdint>

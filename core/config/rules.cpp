@@ -34,21 +34,27 @@ std::vector<Rule> sequence_rules() {
       {"sp and not packing -> seq % (cp * tp) == 0",
        "seq {seq} is not divisible by cp {cp} times tp {tp}"},
       {"packing -> micro_batch == 1",
-       "packing needs a micro_batch of 1, and it is {micro_batch}: documents have other lengths in "
-       "each sample"},
+       "packing needs a micro_batch of 1, and it is {micro_batch}: one table of documents "
+       "serves a micro-batch"},
       {"attention == causal and cp > 1 and cp_comm == a2a -> "
        "num_attention_heads % (tp * cp) == 0 and num_key_value_heads % (tp * cp) == 0",
        "cp_comm a2a shares out heads: num_attention_heads {num_attention_heads} and "
        "num_key_value_heads {num_key_value_heads} must be divisible by tp {tp} times cp {cp}"},
-      {"cp > 1 and cp_comm == 'a2a+p2p' -> cp % cp_inner == 0 and cp_inner > 1 and cp > cp_inner",
-       "cp_comm a2a+p2p needs rings of several ranks of cp_inner above 1 each: cp {cp} is no "
-       "multiple of cp_inner {cp_inner} above it"},
+      {"cp > 1 and cp_comm == 'a2a+p2p' -> cp_inner > 1",
+       "cp_comm a2a+p2p needs cp_inner above 1: with 1 it is p2p"},
+      {"cp > 1 and cp_comm == 'a2a+p2p' -> cp % cp_inner == 0 and cp > cp_inner",
+       "cp_comm a2a+p2p needs a cp that is a multiple of cp_inner {cp_inner} above it, and it is "
+       "{cp}"},
       {"attention == causal and cp > 1 and cp_comm == 'a2a+p2p' -> "
        "num_attention_heads % (tp * cp_inner) == 0 and "
        "num_key_value_heads % (tp * cp_inner) == 0",
        "cp_comm a2a+p2p shares out heads: num_attention_heads {num_attention_heads} and "
        "num_key_value_heads {num_key_value_heads} must be divisible by tp {tp} times cp_inner "
        "{cp_inner}"},
+      {"sliding_window > 0 -> attention == causal",
+       "sliding_window {sliding_window} needs attention, and the model has none"},
+      {"attention_sink -> attention == causal",
+       "an attention_sink needs attention, and the model has none"},
       {"sliding_window > 0 and cp > 1 -> cp_comm in [all_gather, a2a]",
        "a sliding_window needs cp_comm all_gather or a2a, and it is {cp_comm}"},
       {"loss_values == 2 -> loss_norm == micro_batch",

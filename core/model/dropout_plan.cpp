@@ -3,13 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
 #include <utility>
-#include <vector>
 
 #include "core/base/errors.h"
 #include "core/config/data.h"
-#include "core/ops/host.h"
 
 namespace lockstep {
 namespace {
@@ -89,20 +86,10 @@ ResidualDropout::ResidualDropout(const RankContext& context,
                                  const DropoutPlan& plan,
                                  const std::string& module,
                                  std::int64_t width)
-    : dropout_(dropout_at(plan, plan.residual, context, module)),
-      index_(plan.of(plan.residual).index),
-      width_(width) {}
+    : dropout_(dropout_at(plan, plan.residual, context, module)), width_(width) {}
 
 Variable ResidualDropout::forward(Tape& tape, const Variable& x, const Tensor& rows) const {
-  if (dropout_.probability == 0.0) return x;
-  if (index_ == MaskIndex::kFull) {
-    return dropout(tape, x, {.rows = rows, .width = width_}, dropout_);
-  }
-  std::vector<std::int64_t> local(static_cast<std::size_t>(x.value.num_elements() / width_));
-  std::iota(local.begin(), local.end(), 0);
-  const Tensor local_rows = integers_from_host(
-      tape.ops(), local, {static_cast<std::int64_t>(local.size())}, "dropout.local_rows");
-  return dropout(tape, x, {.rows = local_rows, .width = width_}, dropout_);
+  return dropout(tape, x, {.rows = rows, .width = width_}, dropout_);
 }
 
 }  // namespace lockstep

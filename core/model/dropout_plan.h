@@ -19,7 +19,7 @@ namespace lockstep {
 enum class RandomStream {
   kDefault,         // of what tensor ranks hold in copies
   kTensorParallel,  // of what they hold in parts
-  kExpert,          // of what expert ranks hold in parts
+  kExpert,          // of what expert ranks hold in parts: layers of experts will draw from it
 };
 inline constexpr int kNumRandomStreams = 3;
 
@@ -60,7 +60,7 @@ Dropout dropout_at(const DropoutPlan& plan,
 // Dropout on the residual stream after a module.
 class ResidualDropout {
  public:
-  // `width` of the residual stream. The plan outlives this.
+  // `width` of the residual stream.
   ResidualDropout(const RankContext& context,
                   const DropoutPlan& plan,
                   const std::string& module,
@@ -70,7 +70,6 @@ class ResidualDropout {
 
  private:
   Dropout dropout_;
-  MaskIndex index_;
   std::int64_t width_;
 };
 

@@ -33,9 +33,8 @@ std::string to_text(const BatchPlan& plan) {
                       to_text(plan.weights));
   text += fmt::format(
       "batch.positions: {}\nbatch.rows: {}\n", to_text(plan.positions), to_text(plan.rows));
-  text += fmt::format("batch: labels shifted {} the cut, positions in the {}, padding weighs {}\n",
+  text += fmt::format("batch: labels shifted {} the cut, padding weighs {}\n",
                       plan.shift == LabelShift::kBeforeCut ? "before" : "after",
-                      plan.rope == RopePosition::kInDocument ? "document" : "sample",
                       plan.padding_weight);
   return text;
 }
@@ -122,7 +121,7 @@ std::vector<ShardRun> runs_of(const Slots& slots, std::int64_t num_samples) {
 BatchMaker::BatchMaker(const RankContext& context,
                        const Case& c,
                        const BatchPlan& plan,
-                       const ContextPlan& attention)
+                       const AttentionPlans& attention)
     : context_(context), c_(c), plan_(plan), attention_(attention) {
   if (!c.recipe.packing) fixed_ = tables_of(documents_of({}));
 }
@@ -147,15 +146,14 @@ SequenceTables BatchMaker::tables_of(const Documents& documents) const {
   if (model.position == Position::kRope) {
     std::vector<std::int64_t> positions;
     for (const SequenceSlot& slot : slots(plan_.positions, documents)) {
-      const bool in_sample = plan_.rope == RopePosition::kInSample && !slot.is_padding();
-      positions.push_back(in_sample ? slot.position : slot.place);
+      positions.push_back(slot.place);
     }
     tables.rope = rope_tables(ops, positions, model.head_dim, model.rope_theta);
   }
-  if (attention_.is_whole) return tables;
-  const AttendedParts parts = attended_parts(attention_, context_);
+  if (attention_.context.is_whole) return tables;
+  const AttendedParts parts = attended_parts(attention_.context, context_);
   const auto table_of = [&](const std::vector<std::int64_t>& of_parts) {
-    return token_table(ops, attention_, documents, of_parts);
+    return token_table(ops, attention_.context, documents, of_parts);
   };
   tables.query_tokens = table_of(parts.queries);
   for (const auto& keys : parts.forward_keys) tables.forward_key_tokens.push_back(table_of(keys));
@@ -173,11 +171,15 @@ Slots BatchMaker::residual_slots(const Documents& documents) const {
 }
 
 Tensor BatchMaker::dropout_rows(const Documents& documents, std::int64_t first_token) const {
-  if (c_.recipe.dropout == 0.0) return {};
+  const DropoutPlan& plan = attention_.dropout;
+  if (plan.probability == 0.0) return {};
+  const bool is_local = plan.of(plan.residual).index == MaskIndex::kLocal;
   std::vector<std::int64_t> rows;
   for (const SequenceSlot& slot : residual_slots(documents)) {
     for (std::int64_t b = 0; b < plan_.micro_batch; ++b) {
-      rows.push_back(slot.is_padding() ? -1 : first_token + b * c_.recipe.seq + slot.position);
+      const std::int64_t full =
+          slot.is_padding() ? -1 : first_token + b * c_.recipe.seq + slot.position;
+      rows.push_back(is_local ? static_cast<std::int64_t>(rows.size()) : full);
     }
   }
   return integers_from_host(

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/config/case.h"
-#include "core/model/context_plan.h"
 #include "core/model/decoder.h"
 #include "core/model/sequence.h"
 #include "core/parallel/rank_context.h"
@@ -18,9 +17,6 @@ enum class LabelShift {
   kBeforeCut,
   kAfterCut,  // the next token of the rank's own: wrong where chunks meet
 };
-
-// What a token's angle goes by.
-enum class RopePosition { kInDocument, kInSample };
 
 // Micro-batch m of the rank with GroupRank d in its dp group is global micro-batch m *
 // micro_batch_stride + d * dp_stride, and holds the samples from that number times micro_batch on
@@ -36,7 +32,6 @@ struct BatchPlan {
   SequenceCut positions;  // of RoPE
   SequenceCut rows;       // as which activations are dropped and traced
   LabelShift shift = LabelShift::kBeforeCut;
-  RopePosition rope = RopePosition::kInDocument;
   double padding_weight = 0.0;  // of padding in the loss
 };
 
@@ -57,7 +52,7 @@ class BatchMaker {
   BatchMaker(const RankContext& context,
              const Case& c,
              const BatchPlan& plan,
-             const ContextPlan& attention);
+             const AttentionPlans& attention);
 
   MicroBatch micro_batch(const MicroBatchId& id) const;
   // The full rows that the local ones of activations are.
@@ -75,7 +70,7 @@ class BatchMaker {
   const RankContext& context_;
   const Case& c_;
   const BatchPlan& plan_;
-  const ContextPlan& attention_;
+  const AttentionPlans& attention_;
   SequenceTables fixed_;  // without packing; empty with it
 };
 

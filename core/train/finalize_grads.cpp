@@ -114,9 +114,9 @@ FinalizePlan plan_finalize(const ParameterTable& table, const BucketPlan& bucket
            .bucket = {static_cast<int>(i)}});
     }
   }
+  const bool sums_copies = c.layout.tp > 1 && !c.recipe.forward_only;
   for (std::size_t i = 0; i < table.size(); ++i) {
-    if (c.layout.tp == 1 || c.recipe.forward_only) break;
-    if (table[i].gradient_on(Axis::kTp) != PlacementKind::kPartial) continue;
+    if (!sums_copies || table[i].gradient_on(Axis::kTp) != PlacementKind::kPartial) continue;
     plan.entries.push_back({.label = "finalize.tp_sum." + table[i].name,
                             .action = FinalizeAction::kSumParameter,
                             .group = GroupKind::kTp,

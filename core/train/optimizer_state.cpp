@@ -32,7 +32,7 @@ OptimizerState::OptimizerState(const OpContext& ops,
     parameters_.push_back(parameters[{static_cast<int>(i)}].value);
   }
   masters_ = has_masters_ ? zeroed(ops, parameters_, "optimizer.masters") : parameters_;
-  if (spec.optimizer != Optimizer::kAdamW) return;
+  if (!spec.moments) return;
   exp_avg_ = zeroed(ops, parameters_, "optimizer.exp_avg");
   exp_avg_sq_ = zeroed(ops, parameters_, "optimizer.exp_avg_sq");
 }

@@ -15,6 +15,7 @@ namespace lockstep {
 struct OptimizerStateSpec {
   Optimizer optimizer = Optimizer::kSgd;
   bool masters = false;  // parameters are rounded copies of masters
+  bool moments = false;  // of AdamW
 };
 
 class OptimizerState {

@@ -18,7 +18,7 @@ Trainer::Trainer(const RankContext& context, const Case& c, const Plans& plans)
       case_(c),
       plans_(plans),
       attention_{.heads = plans.heads, .context = plans.context, .dropout = plans.dropout},
-      batches_(context, c, plans.batch, plans.context),
+      batches_(context, c, plans.batch, attention_),
       parameters_(context.ops, plans.table),
       state_(context.ops, plans.update.state, parameters_),
       gradients_(context.ops, plans.buckets, plans.table),

@@ -60,13 +60,12 @@ void update_adamw(const OpContext& ops,
 
 UpdatePlan plan_update(const ParameterTable& table, const Recipe& recipe) {
   const DType dtype = dtype_of(recipe.dtype);
-  UpdatePlan plan{
-      .state = {.optimizer = recipe.optimizer, .masters = accumulation_type(dtype) != dtype},
-      .entries = {}};
-  if (recipe.forward_only) {
-    plan.state.optimizer = Optimizer::kSgd;  // which keeps no moments
-    return plan;
-  }
+  const bool updates = !recipe.forward_only;
+  UpdatePlan plan{.state = {.optimizer = recipe.optimizer,
+                            .masters = accumulation_type(dtype) != dtype,
+                            .moments = updates && recipe.optimizer == Optimizer::kAdamW},
+                  .entries = {}};
+  if (!updates) return plan;
   for (std::size_t i = 0; i < table.size(); ++i) {
     plan.entries.push_back(entry_of(table[i], {static_cast<int>(i)}, recipe));
   }
@@ -75,8 +74,10 @@ UpdatePlan plan_update(const ParameterTable& table, const Recipe& recipe) {
 
 std::string to_text(const UpdatePlan& plan) {
   const bool is_adamw = plan.state.optimizer == Optimizer::kAdamW;
-  std::string text = fmt::format(
-      "update: {}{}", is_adamw ? "adamw" : "sgd", plan.state.masters ? " on masters" : "");
+  std::string text = fmt::format("update: {}{}{}",
+                                 is_adamw ? "adamw" : "sgd",
+                                 plan.state.moments ? " with moments" : "",
+                                 plan.state.masters ? " on masters" : "");
   if (is_adamw) text += fmt::format(", the first counts as {}", plan.first_update);
   text += "\n";
   for (const UpdateEntry& entry : plan.entries) {

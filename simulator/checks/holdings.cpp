@@ -27,6 +27,20 @@ std::string surplus_of(const TrialResult& trial, TensorKind kind) {
   return "";
 }
 
+// Checks of gradients and updates do not apply to an evaluation: those that do see to it.
+std::string surplus_of_evaluation(const TrialResult& trial) {
+  for (const TensorKind kind : {TensorKind::kGradient,
+                                TensorKind::kClippedGradient,
+                                TensorKind::kParameter,
+                                TensorKind::kMaster,
+                                TensorKind::kExpAvg,
+                                TensorKind::kExpAvgSq}) {
+    std::string surplus = surplus_of(trial, kind);
+    if (!surplus.empty()) return surplus;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string_view name_of(TensorKind kind) {
@@ -161,7 +175,7 @@ std::string steps_misfit_of(const TrialResult& trial, const MeasuredOracle& orac
     const std::size_t done = trial.ranks[rank].steps.size();
     if (done != steps) return fmt::format("rank {} finished {} of {} steps", rank, done, steps);
   }
-  return "";
+  return trial.c.recipe.forward_only ? surplus_of_evaluation(trial) : "";
 }
 
 std::string misfit_of_list(const std::vector<Shard>& shards,

@@ -4,7 +4,8 @@
 // error = |difference| / max(|reference|, 1e-3); target counts and ranks among each other: bitwise.
 // Below f64 the bound is the single-device rule's over all losses of the step.
 // cp ranks of one micro-batch have tokens of their own: over them, in their order, loss sums and
-// target counts are added up. For each step it expects
+// target counts are added up: what one of them has alone is held against nothing but its copies.
+// For each step it expects
 //   by micro-batch, 2 tp: loss and target count of each tp rank, over its cp ranks;
 //   by micro-batch, cp (tp - 1): agreement of each cp rank's own sum over tp, and where cp > 1 the
 //   same for its own count, which is then a term of the sum that was exact;

@@ -13,6 +13,12 @@ constexpr std::string_view kOnRing = "cp > 1 && attention == causal && cp_comm i
 // multiple of it.
 constexpr std::string_view kSomeLongDocument =
     "num_micro_batches * dp >= 6 && (sp && 8 * cp * tp <= seq || !sp && 8 * cp <= seq)";
+// Of many documents some need padding.
+constexpr std::string_view kSomePadding =
+    "cp > 1 && packing && num_micro_batches * dp >= 6 && seq >= 12";
+// Another label is another token, mostly.
+constexpr std::string_view kOtherLabels =
+    "cp > 1 && vocab_size >= 17 && num_micro_batches * dp >= 6 && mask == full";
 constexpr std::string_view kGathered = "cp > 1 && attention == causal && cp_comm == all_gather";
 
 // All fields of a batch, their rows and the tables of attention alike.
@@ -153,19 +159,19 @@ std::vector<Defect> sequence_rows() {
       {.id = "S03-labels-shifted-after-the-cut",
        .source = "NVIDIA/Megatron-LM core/utils.py (semantics, section 3)",
        .summary = "labels are the next tokens of a rank's own chunks instead of the sequence's",
-       .visible_when = both("cp > 1", kMostTargets),
+       .visible_when = std::string(kOtherLabels),
        .edit = labels_shifted_after_the_cut},
       {.id = "S03-labels-cut-contiguously",
        .source = "NVIDIA/Megatron-LM core/utils.py (semantics, section 3)",
        .summary = "tokens are dealt out zigzag and labels in contiguous parts",
-       .visible_when = both("cp > 1", kMostTargets),
+       .visible_when = std::string(kOtherLabels),
        .edit = labels_cut_contiguously},
       {.id = "S03-mask-cut-contiguously",
        .source = "NVIDIA/Megatron-LM core/utils.py (semantics, section 3)",
        .summary = "tokens are dealt out zigzag and the loss mask in contiguous parts",
        .visible_when = both("cp > 1 && mask == uneven", kMostTargets),
        .edit = mask_cut_contiguously},
-      {.id = "B10-cut-by-the-data-rank",
+      {.id = "S03-cut-by-the-data-rank",
        .source = "NVIDIA/Megatron-LM #7452 findings 5 and 7: a global group used for the explicit "
                  "one",
        .summary = "a rank takes the part of the sequence that its place in dp says, not in cp",
@@ -186,17 +192,17 @@ std::vector<Defect> sequence_rows() {
       {.id = "B161-documents-see-each-other",
        .source = "axolotl-ai-cloud/axolotl #4002",
        .summary = "attention over packed documents is not told where they end",
-       .visible_when = both("packing && attention == causal && sliding_window != 1", kAnyAttention),
+       .visible_when = both("packing && attention == causal", kAnyAttention),
        .edit = documents_joined},
       {.id = "Ta-interior-padding-dropped",
        .source = "semantics, section 12, short list (a)",
        .summary = "padding between packed documents is left out: tokens lie before their tables",
-       .visible_when = both("cp > 1 && packing", kMostTargets),
+       .visible_when = both(kSomePadding, kMostTargets),
        .edit = interior_padding_dropped},
-      {.id = "B162-padding-kept-in-the-mask",
-       .source = "NVIDIA/Megatron-LM #7278",
+      {.id = "Ta-padding-kept-in-the-mask",
+       .source = "semantics, section 12, short list (a); NVIDIA/Megatron-LM #7278",
        .summary = "what packed documents are padded with counts in the loss",
-       .visible_when = "cp > 1 && packing",
+       .visible_when = std::string(kSomePadding),
        .edit = padding_kept_in_the_mask},
   };
 }

@@ -29,7 +29,7 @@ void only_the_last_micro_batch(const Case&, TrialSetup& setup) {
 
 // A group of one rank takes the reduced buffer and the accumulation buffer for one.
 void doubled_at_each_micro_batch(const Case& c, TrialSetup& setup) {
-  if (c.layout.dp > 1) return;
+  if (c.layout.dp * c.layout.cp > 1) return;
   for (MicroBatchEntry& entry : setup.plans.accumulation.micro_batches) entry.keep *= 2.0;
 }
 
@@ -76,7 +76,7 @@ std::vector<Defect> gradient_sum_rows() {
       {.id = "B148-doubled-at-each-micro-batch",
        .source = "NVIDIA/Megatron-LM #6660",
        .summary = "with one data-parallel rank the buffer is added to itself at each micro-batch",
-       .visible_when = both("dp == 1 && num_micro_batches > 1", kMostTargets),
+       .visible_when = both("dp * cp == 1 && num_micro_batches > 1", kMostTargets),
        .edit = doubled_at_each_micro_batch},
       {.id = "B149-only-the-first-micro-batch-counts",
        .source = "AMD-AGI/Primus #1046",

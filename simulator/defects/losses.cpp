@@ -68,7 +68,8 @@ void averaged_over_the_world(const Case& c, TrialSetup& setup) {
 }
 
 void report_aliases_the_division(const Case& c, TrialSetup& setup) {
-  if (c.recipe.loss_norm != LossNorm::kMicroBatch) return;
+  // A share of two values is divided into memory of its own.
+  if (c.recipe.loss_norm != LossNorm::kMicroBatch || c.recipe.loss_values == 2) return;
   setup.plans.loss.reported = ReportedLoss::kScaled;
 }
 
@@ -128,7 +129,7 @@ std::vector<Defect> loss_rows() {
       {.id = "Th-report-aliases-the-division",
        .source = "NVIDIA/Megatron-LM pipeline_parallel/schedules.py (semantics, section 6.1)",
        .summary = "the loss is divided in place while the report still refers to it",
-       // Otherwise cp over the number of micro-batches may be 1.
+       // With a single target the scale is cp over the number of micro-batches, which may be 1.
        .visible_when = "loss_norm == micro_batch && loss_values == 3 && (mask == full || " +
                        both("cp == 1 && num_micro_batches > 1", kAnyTarget) + ")",
        .edit = report_aliases_the_division},

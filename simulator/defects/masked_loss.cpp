@@ -11,7 +11,8 @@ constexpr std::string_view kMeansOfThree = "cp > 1 && loss_norm == micro_batch &
 
 // In every micro-batch that has targets some cp rank has more than another.
 constexpr std::string_view kUnequalParts =
-    "(mask == single || mask == empty && seq >= 32 || mask == uneven && num_micro_batches * dp >= "
+    "(mask == single || mask == empty && seq >= 32 && !packing || mask == uneven && "
+    "num_micro_batches * dp >= "
     "6 && seq * micro_batch >= 8)";
 
 bool takes_means(const Case& c) { return c.recipe.loss_norm == LossNorm::kMicroBatch; }
@@ -109,7 +110,7 @@ std::vector<Defect> masked_loss_rows() {
        .source = "verl-project/verl #6836",
        .summary = "a loss function returns two values where finalisation divides by the count: it "
                   "sees none",
-       .visible_when = both("loss_norm == token", kMostTargets),
+       .visible_when = both("loss_norm == token && num_micro_batches * dp * cp > 1", kMostTargets),
        .edit = two_values_where_a_count_is_needed},
       {.id = "S13-count-over-dp-cp",
        .source = "NVIDIA/Megatron-LM #7452: a global group used for the explicit one",
@@ -130,7 +131,9 @@ std::vector<Defect> masked_loss_rows() {
        .edit = count_summed_in_place},
       {.id = "S07-counts-of-dp-for-dp-cp",
        .source = "NVIDIA/Megatron-LM finalize_model_grads (semantics, section 7)",
-       .summary = "gradients summed over dp and cp are divided by the targets of dp alone",
+       .summary = "objective, targets and report are summed over dp alone: gradients summed over "
+                  "dp and cp "
+                  "are divided by too few",
        .visible_when = both("cp > 1 && loss_norm == token", kMostTargets),
        .edit = counts_of_dp_for_dp_cp},
       {.id = "T21-never-finalized",

@@ -30,7 +30,12 @@ std::string digest_of(const std::vector<RankResult>& ranks) {
       for (const Shard& shard : step.gradients) digest.add(shard.values);
       for (const Shard& shard : step.parameters) digest.add(shard.values);
       // Of a run without backward passes there is nothing else.
-      if (step.gradients.empty()) digest.add(std::vector{step.loss, step.reported_loss});
+      if (!step.gradients.empty()) continue;
+      digest.add(std::vector{step.loss, step.reported_loss});
+      for (const MicroBatchLoss& loss : step.losses) {
+        digest.add(std::vector{loss.loss_sum, static_cast<double>(loss.targets)});
+        for (const Shard& shard : loss.activations) digest.add(shard.values);
+      }
     }
   }
   return digest.hex();

@@ -117,7 +117,7 @@ Outcome run_on(const RankContext& context,
   BucketSink sink(gradients);
 
   const BatchPlan batch_plan = plan_batch(c);
-  const BatchMaker batches(context, c, batch_plan, attends);
+  const BatchMaker batches(context, c, batch_plan, attention);
   const MicroBatch micro_batch =
       micro_batch_of(context, c, batch, batches.micro_batch({}).sequence);
   Tape tape(context.ops);

@@ -38,7 +38,7 @@ RankRun run_on(const RankContext& context,
                          .parameters = {plans.table, parameters},
                          .attention = attention,
                          .cross_entropy = plans.cross_entropy});
-  const BatchMaker batches(context, c, plans.batch, plans.context);
+  const BatchMaker batches(context, c, plans.batch, attention);
   MicroBatch batch = batches.micro_batch(options.id);
   options.edit_batch(context, batch);
 

@@ -50,8 +50,8 @@ std::vector<Broken> broken_dense_cases() {
          c.recipe.packing = true;
          c.recipe.micro_batch = 2;
        },
-       "packing needs a micro_batch of 1, and it is 2: documents have other lengths in each "
-       "sample"},
+       "packing needs a micro_batch of 1, and it is 2: one table of documents serves a "
+       "micro-batch"},
   };
 }
 
@@ -66,10 +66,15 @@ std::vector<Broken> broken_context_cases() {
        "divisible by tp 1 times cp 4"},
       {[](Case& c) {
          c.layout.cp = 2;
+         c.layout.cp_inner = 1;
          c.layout.cp_comm = CpComm::kAllToAllP2p;
        },
-       "cp_comm a2a+p2p needs rings of several ranks of cp_inner above 1 each: cp 2 is no multiple "
-       "of cp_inner 2 above it"},
+       "cp_comm a2a+p2p needs cp_inner above 1: with 1 it is p2p"},
+      {[](Case& c) {
+         c.layout.cp = 2;
+         c.layout.cp_comm = CpComm::kAllToAllP2p;
+       },
+       "cp_comm a2a+p2p needs a cp that is a multiple of cp_inner 2 above it, and it is 2"},
       {[](Case& c) {
          c.model.attention = Attention::kCausal;
          c.layout.tp = 2;
@@ -78,7 +83,12 @@ std::vector<Broken> broken_context_cases() {
        },
        "cp_comm a2a+p2p shares out heads: num_attention_heads 8 and num_key_value_heads 2 must be "
        "divisible by tp 2 times cp_inner 2"},
+      {[](Case& c) { c.model.sliding_window = 4; },
+       "sliding_window 4 needs attention, and the model has none"},
+      {[](Case& c) { c.model.attention_sink = true; },
+       "an attention_sink needs attention, and the model has none"},
       {[](Case& c) {
+         c.model.attention = Attention::kCausal;
          c.model.sliding_window = 4;
          c.layout.cp = 2;
        },

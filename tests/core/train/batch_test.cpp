@@ -47,7 +47,7 @@ TEST(BatchPlan, GoldenTextOfDataRanks) {
             "batch.weights: zigzag of 1 over cp, documents padded to 1\n"
             "batch.positions: zigzag of 1 over cp, documents padded to 1\n"
             "batch.rows: zigzag of 1 over cp, documents padded to 1\n"
-            "batch: labels shifted before the cut, positions in the document, padding weighs 0\n");
+            "batch: labels shifted before the cut, padding weighs 0\n");
 }
 
 TEST(BatchPlan, GoldenTextOfPackedContextRanks) {
@@ -62,7 +62,7 @@ TEST(BatchPlan, GoldenTextOfPackedContextRanks) {
             "batch.weights: zigzag of 2 over cp, documents padded to 8\n"
             "batch.positions: zigzag of 2 over cp, documents padded to 8\n"
             "batch.rows: zigzag of 2 over cp, documents padded to 8\n"
-            "batch: labels shifted before the cut, positions in the document, padding weighs 0\n");
+            "batch: labels shifted before the cut, padding weighs 0\n");
 }
 
 // What `look` is given of a micro-batch on each rank.
@@ -76,7 +76,10 @@ void on_each_rank(const Case& c,
                   const MicroBatchId& id,
                   const BatchPlan& plan,
                   const std::function<void(const Made&)>& look) {
-  const ContextPlan attention = plan_context(c);
+  const HeadPlan heads = plan_heads(c);
+  const ContextPlan attends = plan_context(c);
+  const DropoutPlan dropout = plan_dropout(c);
+  const AttentionPlans attention{.heads = heads, .context = attends, .dropout = dropout};
   const auto report = test::spawn_contexts(c.layout, [&](const RankContext& context) {
     const BatchMaker batches(context, c, plan, attention);
     look({.context = context, .batches = batches, .batch = batches.micro_batch(id)});
@@ -210,27 +213,22 @@ TEST(MicroBatch, ATablePerBlockOfKeys) {
 }
 
 // cos of the first frequency, whose angle is the position itself.
-TEST(MicroBatch, AnglesGoByPlacesInDocumentsUnlessThePlanSaysTheSample) {
+TEST(MicroBatch, AnglesGoByPlacesInDocuments) {
   const Case c = packed_case();
   const MicroBatchId id{.step = 0, .global_micro_batch = 1};
   const Documents documents{.starts = document_starts(c, 0, 1), .seq = c.recipe.seq};
-  for (const RopePosition kind : {RopePosition::kInDocument, RopePosition::kInSample}) {
-    BatchPlan plan = plan_batch(c);
-    plan.rope = kind;
-    on_each_rank(c, id, plan, [&](const Made& made) {
-      const auto slots = slots_of(plan.ids, documents, part_of(plan.ids, made.context));
-      const Tensor& cos = made.batch.sequence.rope.cos;
-      ASSERT_EQ(cos.shape[0], static_cast<std::int64_t>(slots.size()));
-      for (std::size_t s = 0; s < slots.size(); ++s) {
-        if (slots[s].is_padding()) continue;
-        const std::int64_t angle =
-            kind == RopePosition::kInDocument ? slots[s].place : slots[s].position;
-        EXPECT_NEAR(values_of(cos)[s * static_cast<std::size_t>(cos.shape[1])],
-                    std::cos(static_cast<double>(angle)),
-                    1e-14);
-      }
-    });
-  }
+  on_each_rank(c, id, plan_batch(c), [&](const Made& made) {
+    const SequenceCut cut = plan_sequence_cut(c);
+    const auto slots = slots_of(cut, documents, part_of(cut, made.context));
+    const Tensor& cos = made.batch.sequence.rope.cos;
+    ASSERT_EQ(cos.shape[0], static_cast<std::int64_t>(slots.size()));
+    for (std::size_t s = 0; s < slots.size(); ++s) {
+      if (slots[s].is_padding()) continue;
+      EXPECT_NEAR(values_of(cos)[s * static_cast<std::size_t>(cos.shape[1])],
+                  std::cos(static_cast<double>(slots[s].place)),
+                  1e-14);
+    }
+  });
 }
 
 // Where its plan is edited, a field differs from the right one on some rank.

@@ -26,7 +26,7 @@ Recipe adamw(Precision dtype) {
 
 TEST(UpdatePlan, GoldenTextOfAdamwOnMasters) {
   EXPECT_EQ(to_text(plan_update(test::two_parameters(2), adamw(Precision::kBF16))),
-            "update: adamw on masters, the first counts as 1\n"
+            "update: adamw with moments on masters, the first counts as 1\n"
             "update.cut: parameter 0, lr 0.001, weight decay 0.1, betas 0.9 0.999, eps 1e-08\n"
             "update.whole: parameter 1, lr 0.001, weight decay 0, betas 0.9 0.999, eps 1e-08\n");
 }

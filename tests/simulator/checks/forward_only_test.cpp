@@ -62,5 +62,15 @@ TEST(ForwardOnly, FailsWhereARankLacksAStep) {
   EXPECT_EQ(run(fake, "activations").reason, "rank 2 finished 1 of 2 steps");
 }
 
+TEST(ForwardOnly, FailsWhereARankHasGradientsAllTheSame) {
+  FakeTrial fake = make_trial({.dp = 3}, forward_only());
+  const FakeTrial training = make_trial({.dp = 3}, adamw_recipe(Precision::kF64));
+  fake.step(2, 1).gradients = training.trial.ranks[2].steps[1].gradients;
+  const CheckResult result = run(fake, "loss");
+  EXPECT_EQ(result.verdict, CheckVerdict::kFail);
+  EXPECT_NE(result.reason.find("as gradient, of which this recipe has none"), std::string::npos)
+      << result.reason;
+}
+
 }  // namespace
 }  // namespace lockstep::test

@@ -131,14 +131,14 @@ std::vector<Base> bases() {
       {"",
        R"("tp":4,"vocab_divisor":2,"bias":true,"label_smoothing":0.1,"seq":32,
           "step_api":"split","overlap":["grad"],"completion":"early","loss_norm":"micro_batch")"},
-      {"", R"("tp":2,"sp":true,"bias":true,"step_api":"split")"},
-      {"cp ", R"("cp":2,"loss_norm":"micro_batch","attention_sink":true)"},
-      {"cp ", R"("cp":2,"tp":2,"cp_comm":"all_gather","loss_norm":"token")"},
-      {"loss_values", R"("cp":2,"loss_values":2,"loss_norm":"micro_batch")"},
+      {"", R"("tp":2,"sp":true,"bias":true,"step_api":"split","seq":8)"},
+      {"cp ", R"("cp":2,"loss_norm":"micro_batch","attention_sink":true,"seq":8)"},
+      {"cp ", R"("cp":2,"tp":2,"cp_comm":"all_gather","loss_norm":"token","seq":8)"},
+      {"loss_values", R"("cp":2,"loss_values":2,"loss_norm":"micro_batch","seq":8)"},
       {"sliding_window", R"("sliding_window":4,"seq":16)"},
       {"packing", R"("cp":2,"packing":true,"loss_norm":"token","seq":16)"},
-      {"dropout", R"("tp":2,"cp":2,"dropout":0.1,"loss_norm":"micro_batch")"},
-      {"dropout", R"("tp":2,"sp":true,"dropout":0.1)"},
+      {"dropout", R"("tp":2,"cp":2,"dropout":0.1,"loss_norm":"micro_batch","seq":8)"},
+      {"dropout", R"("tp":2,"sp":true,"dropout":0.1,"seq":8)"},
   };
 }
 
@@ -146,7 +146,7 @@ Case case_of(const Base& base) {
   const bool has_preset = base.json.starts_with(R"("preset")");
   const std::string dense =
       R"("preset":"tiny-dense","hidden_size":16,"intermediate_size":16,"head_dim":4,
-         "vocab_size":20,"seq":8,)";
+         "vocab_size":20,)";
   return case_from_json("{" + (has_preset ? "" : dense) + base.json + "}");
 }
 
