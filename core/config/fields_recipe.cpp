@@ -150,7 +150,8 @@ std::vector<Field> schedule_fields() {
             {.name = "dropout",
              .default_value = 0.0,
              .smallest = 0,
-             .largest = 0.9,
+             // Of few elements more leave a row with one, whose norm is its sign.
+             .largest = 0.5,
              .summary = "probability of dropping an activation"}),
       field(&Case::recipe,
             &Recipe::label_smoothing,

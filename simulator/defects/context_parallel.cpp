@@ -18,7 +18,7 @@ constexpr std::string_view kSomePadding =
     "cp > 1 && packing && num_micro_batches * dp >= 6 && seq >= 12";
 // Another label is another token, mostly.
 constexpr std::string_view kOtherLabels =
-    "cp > 1 && vocab_size >= 17 && num_micro_batches * dp >= 6 && mask == full";
+    "cp > 1 && !packing && vocab_size >= 17 && num_micro_batches * dp >= 6 && mask == full";
 constexpr std::string_view kGathered = "cp > 1 && attention == causal && cp_comm == all_gather";
 
 // All fields of a batch, their rows and the tables of attention alike.
@@ -169,7 +169,7 @@ std::vector<Defect> sequence_rows() {
       {.id = "S03-mask-cut-contiguously",
        .source = "NVIDIA/Megatron-LM core/utils.py (semantics, section 3)",
        .summary = "tokens are dealt out zigzag and the loss mask in contiguous parts",
-       .visible_when = both("cp > 1 && mask == uneven", kMostTargets),
+       .visible_when = both("cp > 1 && !packing && mask == uneven", kMostTargets),
        .edit = mask_cut_contiguously},
       {.id = "S03-cut-by-the-data-rank",
        .source = "NVIDIA/Megatron-LM #7452 findings 5 and 7: a global group used for the explicit "

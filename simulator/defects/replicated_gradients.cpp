@@ -46,7 +46,7 @@ void averaged_over_tp(const Case& c, TrialSetup& setup) {
 
 // By the flag alone, though every rank has seen all tokens.
 void summed_without_sequence_parallel(const Case& c, TrialSetup& setup) {
-  if (c.layout.tp == 1 || c.layout.sp) return;
+  if (c.layout.tp == 1 || c.layout.sp || c.recipe.forward_only) return;
   const ParameterTable& table = setup.plans.table;
   std::vector<FinalizeEntry>& entries = setup.plans.finalize.entries;
   for (std::size_t i = 0; i < table.size(); ++i) {

@@ -101,7 +101,7 @@ std::vector<Defect> tensor_parallel_rows() {
       {.id = "T23-query-slice-forgotten",
        .source = "NVIDIA/Megatron-LM transformer/attention.py (semantics, section 12, trap 23)",
        .summary = "all ranks that share a kv head compute its first query heads",
-       .visible_when = std::string(kSharedKvHeads),
+       .visible_when = std::string(kSharedKvHeads) + " && sliding_window != 1",
        .edit = query_slice_forgotten},
   };
 }

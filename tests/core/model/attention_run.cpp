@@ -131,10 +131,10 @@ void run_on(const RankContext& context,
             std::int64_t micro_batch,
             AttentionRun& run) {
   const BatchPlan batch_plan = plan_batch(c);
-  const HeadPlan heads = plan_heads(c);
-  const AttentionPlans attention{
-      .heads = heads, .context = plans.context, .dropout = plans.dropout};
-  const BatchMaker batches(context, c, batch_plan, attention);
+  const HeadPlan head_plan = plan_heads(c);
+  const AttentionPlans attention_plans{
+      .heads = head_plan, .context = plans.context, .dropout = plans.dropout};
+  const BatchMaker batches(context, c, batch_plan, attention_plans);
   const MicroBatch batch = batches.micro_batch({.step = 0, .global_micro_batch = micro_batch});
   const Documents documents{.starts = document_starts(c, 0, micro_batch * c.recipe.micro_batch),
                             .seq = c.recipe.seq};

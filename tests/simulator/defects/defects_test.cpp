@@ -134,6 +134,7 @@ std::vector<Base> bases() {
       {"", R"("tp":2,"sp":true,"bias":true,"step_api":"split","seq":8)"},
       {"cp ", R"("cp":2,"loss_norm":"micro_batch","attention_sink":true,"seq":8)"},
       {"cp ", R"("cp":2,"tp":2,"cp_comm":"all_gather","loss_norm":"token","seq":8)"},
+      {"micro_batch && tp", R"("cp":2,"tp":2,"loss_norm":"micro_batch","seq":8)"},
       {"loss_values", R"("cp":2,"loss_values":2,"loss_norm":"micro_batch","seq":8)"},
       {"sliding_window", R"("sliding_window":4,"seq":16)"},
       {"packing", R"("cp":2,"packing":true,"loss_norm":"token","seq":16)"},
